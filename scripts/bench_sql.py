@@ -15,7 +15,6 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -99,7 +98,6 @@ def run(lines, flags):
 
 def main():
     flags = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     slow_server = instructions.Server(flags)
     lines = [*loads.lines(flags), *sysbench.lines(flags),
              *(line for file in statements.FILES for line in statements.read(file, flags)),

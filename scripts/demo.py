@@ -123,7 +123,6 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     flags = parser.parse_args()
     # An interrupted demo cleans up as a finished one does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     box = None
     directory = tempfile.mkdtemp(prefix="rdmacc-demo-")

@@ -10,7 +10,6 @@ is "N passed, N failed", a seed being one. scripts/side_by_side/ has a README.""
 import argparse
 import collections
 import os
-import signal
 import sys
 import time
 
@@ -121,7 +120,6 @@ def told(counts):
 
 def main():
     flags = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     servers = Servers(flags)
     try:
         passed, failed = run(flags, servers)

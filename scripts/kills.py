@@ -15,7 +15,6 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -146,7 +145,6 @@ def parse():
 
 def main():
     flags = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"seed {flags.seed}", flush=True)
     directory = tempfile.mkdtemp(prefix="rdmacc-kills-")
     box = Sandbox(directory, settings={**SETTINGS, "fsync": flags.fsync}, build=flags.build)

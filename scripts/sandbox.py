@@ -15,10 +15,12 @@ import os
 import pwd
 import random
 import shutil
+import signal
 import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -28,6 +30,15 @@ PG_CONFIG = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
 PORTS = (16384, 32767)
 PORT_TRIES = 200
 SOCKET_PATH_MAX = 100  # a Unix socket's path has room for 107 bytes
+
+
+def leave_when_asked():
+    """SIGTERM, which the check sends when it is interrupted, ends the process as an error would:
+    what it has started ends, too."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Failure(Exception):
@@ -129,6 +140,7 @@ class Sandbox:
                               stderr=subprocess.DEVNULL, cwd="/").stdout.decode(errors="replace")
 
     def start(self):
+        leave_when_asked()
         self.write_settings()
         for attempt in range(5):
             if attempt > 0:

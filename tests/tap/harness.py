@@ -243,7 +243,6 @@ def run(*tests, settings=None, extension=True, power_cuts=bool(os.environ.get("P
     parser.add_argument("--build", default=os.environ.get("RDMACC_BUILD"))
     parser.add_argument("names", nargs="*", help="tests to run (default: all)")
     flags = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     directory = tempfile.mkdtemp(prefix="rdmacc-tap-")
     box = Sandbox(directory, settings=settings, build=flags.build)
     box.companions = contextlib.ExitStack()  # servers beside it, for several tests
