@@ -35,7 +35,7 @@ namespace {
   const OwnVersion* own = state.own_before(visible_before);
   if (own != nullptr) {
     out.found = !own->deleted;
-    out.row = own->row;
+    out.row = own->row();
   } else if (state.base == KeyState::Base::kExists) {
     out.found = true;
     out.row = state.row;

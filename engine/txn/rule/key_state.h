@@ -6,16 +6,21 @@
 
 namespace rdmacc {
 
-// One own write, with the record as the log and the slot will have it: [key length][key][row],
-// behind this and padded with zeros to whole words.
+// One own write. Behind it lies the record as the log and the slot will have it, padded with zeros
+// to whole words: [key length][key][row], of a delete without a row.
 struct OwnVersion {
   OwnVersion* before;  // the write before; nullptr: this is the first
-  size_t bytes;        // of this and the record
   uint32_t command;
   uint32_t level;
+  uint32_t record_bytes, row_bytes;
   bool deleted;
-  std::string_view record;  // of a delete: without a row
-  std::string_view row;
+
+  char* record_at() { return reinterpret_cast<char*>(this + 1); }
+  std::string_view record() const {
+    return {reinterpret_cast<const char*>(this + 1), record_bytes};
+  }
+  std::string_view row() const { return record().substr(record_bytes - row_bytes); }
+  size_t bytes() const { return sizeof(OwnVersion) + round_up(record_bytes, 8); }
 };
 
 // What a transaction knows of a key that it has touched: what the engine had, and its own writes on

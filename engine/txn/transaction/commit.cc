@@ -34,7 +34,7 @@ constexpr uint64_t kLogicalTimeMax = kSundialWtsMax / 2;
     CHECK(state.base != KeyState::Base::kUnknown);
     PlannedWrite& planned =
         writes_.add(*parameters_.rules, {state.table, state.hash, state.key, last->deleted,
-                                         last->row, last->record, state.tuple, state.overflow});
+                                         last->row(), last->record(), state.tuple, state.overflow});
     if (planned.relinks()) planned.gap = state.gap;
   }
 }

@@ -26,7 +26,7 @@ OrderedRequest Transaction::make_ordered() const {
     }
     if (const OwnVersion* last = state.to_write()) {
       request.writes.push_back(
-          {state.table, std::string(state.key), last->deleted, std::string(last->row)});
+          {state.table, std::string(state.key), last->deleted, std::string(last->row())});
     }
   }
   return request;

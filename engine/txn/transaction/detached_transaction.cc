@@ -69,7 +69,8 @@ std::vector<OrderedWrite> DetachedTransaction::writes() const {
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
     if (last == nullptr) continue;
-    writes.push_back({state.table, std::string(state.key), last->deleted, std::string(last->row)});
+    writes.push_back(
+        {state.table, std::string(state.key), last->deleted, std::string(last->row())});
   }
   return writes;
 }

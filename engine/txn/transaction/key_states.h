@@ -47,31 +47,25 @@ class KeyStates {
   // An own write on top of the others, and back.
   void write(KeyState& state, uint32_t command, uint32_t level, bool deleted,
              std::string_view row) {
-    const size_t record_bytes = rdmacc::record_bytes(state.key.size(), row.size());
-    const size_t bytes = sizeof(OwnVersion) + round_up(record_bytes, 8);
-    void* memory = memory_.take(bytes);
-    char* record = static_cast<char*>(memory) + sizeof(OwnVersion);
-    memset(record + round_up(record_bytes, 8) - 8, 0, 8);
-    const char* const row_at = put_record(record, state.key, row);
-    state.own = new (memory) OwnVersion{state.own,
-                                        bytes,
-                                        command,
-                                        level,
-                                        deleted,
-                                        std::string_view(record, record_bytes),
-                                        std::string_view(row_at, row.size())};
+    const auto record = static_cast<uint32_t>(record_bytes(state.key.size(), row.size()));
+    const auto row_bytes = static_cast<uint32_t>(row.size());
+    const OwnVersion version{state.own, command, level, record, row_bytes, deleted};
+    OwnVersion* own = new (memory_.take(version.bytes())) OwnVersion(version);
+    memset(own->record_at() + round_up(record, 8) - 8, 0, 8);
+    put_record(own->record_at(), state.key, row);
+    state.own = own;
   }
   void forget_newest(KeyState& state) {
     OwnVersion* newest = state.own;
     state.own = newest->before;
-    memory_.give_back(newest, newest->bytes);
+    memory_.give_back(newest, newest->bytes());
   }
   // `row` may be that of the write which it replaces.
   void replace_newest(KeyState& state, std::string_view row) {
     OwnVersion* replaced = state.own;
     write(state, replaced->command, replaced->level, false, row);
     state.own->before = replaced->before;
-    memory_.give_back(replaced, replaced->bytes);
+    memory_.give_back(replaced, replaced->bytes());
   }
   // Hands own writes of levels >= `level` to the level below.
   void release(uint32_t level) {

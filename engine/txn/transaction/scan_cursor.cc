@@ -139,7 +139,7 @@ void TableScan::emit(const Record& record, uint64_t version, NodeId node) {
   if (own == nullptr) {
     give(key, row, version, node);
   } else if (!own->deleted) {
-    give(state->key, own->row, 0, node);
+    give(state->key, own->row(), 0, node);
   }
 }
 
@@ -150,7 +150,7 @@ void TableScan::own_inserts() {
     if (state.table != table_ || state.base == KeyState::Base::kExists) continue;
     const OwnVersion* own = state.own_before(visible_before_);
     if (own == nullptr || own->deleted) continue;
-    give(state.key, own->row, 0, txn_.coordinator().engine.map.primary_of(state.hash));
+    give(state.key, own->row(), 0, txn_.coordinator().engine.map.primary_of(state.hash));
   }
 }
 

@@ -49,7 +49,7 @@ class SetMemory {
     if (bytes > kBlockBytesMax) return take_large(bytes);
     const size_t kind = kind_of(bytes);
     Free* block = free_[kind];
-    if (block == nullptr) return lasting_.allocate(kBlockBytesMin << kind, 8);
+    if (block == nullptr) return lasting_.allocate(bytes_of(kind), 8);
     free_[kind] = block->next;
     return block;
   }
@@ -59,7 +59,8 @@ class SetMemory {
   }
 
  private:
-  static constexpr size_t kBlockBytesMin = 64, kBlockBytesMax = 4096;
+  static constexpr size_t kBlockBytesMin = 32, kBlockBytesMax = 4096;
+  static constexpr size_t kFirstDoubling = std::bit_width(kBlockBytesMin) - 1;
   static constexpr size_t kRoomBytesMin = 1024, kRoomBytesMax = 64 * 1024;
 
   struct Free {
@@ -90,10 +91,15 @@ class SetMemory {
     room_ = static_cast<std::byte*>(lasting_.allocate(piece, 8));
     room_end_ = room_ + piece;
   }
-  static size_t kind_of(size_t bytes) {
-    return bytes <= kBlockBytesMin ? 0
-                                   : static_cast<size_t>(std::bit_width(bytes - 1) -
-                                                         std::bit_width(kBlockBytesMin - 1));
+  // Four sizes in each doubling: 32, 40, 48, 56, 64, 80, ...
+  static constexpr size_t kind_of(size_t bytes) {
+    if (bytes <= kBlockBytesMin) return 0;
+    const auto doubling = static_cast<size_t>(std::bit_width(bytes - 1)) - 1;
+    return 4 * (doubling - kFirstDoubling) + ((bytes - 1) >> (doubling - 2)) % 4 + 1;
+  }
+  static constexpr size_t bytes_of(size_t kind) {
+    if (kind == 0) return kBlockBytesMin;
+    return (5 + (kind - 1) % 4) << ((kind - 1) / 4 + kFirstDoubling - 2);
   }
   void* take_large(size_t bytes) {
     auto* large = new (::operator new(sizeof(Large) + bytes)) Large{nullptr, large_, bytes};
@@ -112,7 +118,7 @@ class SetMemory {
   std::byte* room_ = nullptr;
   std::byte* room_end_ = nullptr;
   size_t next_room_bytes_ = kRoomBytesMin;
-  std::array<Free*, 7> free_{};  // by size: 64 << index
+  std::array<Free*, 4 * (std::bit_width(kBlockBytesMax / kBlockBytesMin) - 1) + 1> free_{};
   Large* large_ = nullptr;
 };
 

@@ -204,7 +204,7 @@ Status Transaction::amend(KeyState& state, std::string_view row) {
   const bool fits = write_set_bytes_ + row.size() <= coordinator_.write_set_bytes_max;
   if (!same || !fits) return write(state, false, row);
   write_set_bytes_ += row.size();
-  write_set_bytes_ -= newest.row.size();
+  write_set_bytes_ -= newest.row().size();
   keys_.replace_newest(state, row);
   return Status();
 }
@@ -344,7 +344,7 @@ void Transaction::rollback_to(uint32_t level) {
     while (state.own != nullptr && state.own->level >= level) {
       CHECK(own_writes_ > 0);
       own_writes_--;
-      write_set_bytes_ -= state.own->row.size() + state.key.size() + sizeof(KeyState);
+      write_set_bytes_ -= state.own->row().size() + state.key.size() + sizeof(KeyState);
       keys_.forget_newest(state);
     }
     if (!state.locked_early || state.lock_level < level) continue;

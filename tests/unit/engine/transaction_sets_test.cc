@@ -1,5 +1,5 @@
-// What a transaction and a worker find things by: the index of keys and headers, and the cache of
-// locations.
+// What a transaction and a worker find things by, the index of keys and headers and the cache of
+// locations, and where a transaction keeps them.
 #include "engine/txn/transaction/small_index.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "engine/txn/driver/location_cache.h"
+#include "engine/txn/transaction/set_memory.h"
 #include "rdma/base/random.h"
 
 namespace rdmacc {
@@ -50,6 +51,36 @@ TEST(LocationCache, WithoutPlacesKnowsNothing) {
   cache.put(7, 64);
   EXPECT_EQ(cache.find(7), 0u);
   cache.forget(7);
+}
+
+TEST(SetMemory, BlocksHaveTheRoomThatWasAskedForAndAreUsedAgain) {
+  struct Block {
+    char* at;
+    size_t bytes;
+    char filled;
+  };
+  SetMemory memory;
+  std::vector<Block> blocks;
+  Random random(7);
+  for (int i = 0; i < 20'000; i++) {
+    if (blocks.size() < 100 || random.below(2) == 0) {
+      const size_t bytes = 1 + random.below(random.below(4) == 0 ? 6'000 : 200);
+      auto* at = static_cast<char*>(memory.take(bytes));
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(at) % 8, 0u);
+      blocks.push_back({at, bytes, static_cast<char>(i)});
+      memset(at, blocks.back().filled, bytes);
+      continue;
+    }
+    std::swap(blocks[random.below(blocks.size())], blocks.back());
+    const Block given = blocks.back();
+    blocks.pop_back();
+    ASSERT_EQ(std::count(given.at, given.at + given.bytes, given.filled),
+              static_cast<ptrdiff_t>(given.bytes));
+    memory.give_back(given.at, given.bytes);
+    void* const again = memory.take(given.bytes);
+    ASSERT_TRUE(again == given.at || given.bytes > 4096) << given.bytes << " bytes";
+    memory.give_back(again, given.bytes);
+  }
 }
 
 }  // namespace
