@@ -34,6 +34,7 @@ void group_request(Bytes bytes) {
 
 struct AccessAndLock {
   Access access;
+  EntryWork entries;
   LockWork work;
 };
 
@@ -41,7 +42,7 @@ void lock_request(Bytes bytes) {
   check_reread<AccessAndLock>(
       bytes,
       [](MessageReader& in, AccessAndLock& lock) {
-        return read_lock_request(in, lock.access, lock.work);
+        return read_lock_request(in, lock.access, lock.entries, lock.work);
       },
       [](MessageWriter& out, const AccessAndLock& lock) { write_lock_request(out, lock.work); });
 }

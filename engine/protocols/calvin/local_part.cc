@@ -197,7 +197,7 @@ Status LocalPart::make_entry_room(EntriesWanted& wanted) {
 
 // The owner chains buckets only for the holder of the group's lock.
 Status LocalPart::extend(Access& gap, uint32_t home, uint32_t entries) {
-  LockWork lock{&gap, {}, {}};
+  LockWork lock{.access = &gap};
   Status status = lock_accesses(stage_, {&lock, 1});
   if (status.ok()) {
     status = stage_.engine.storage.extend_bucket(gap.header, home, entries, stage_.stamps.ctts,

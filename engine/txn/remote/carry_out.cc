@@ -51,15 +51,19 @@ bool is_whole(const StageContext& context, const ScanWork& group) {
 }
 
 bool may_be_entries(const StageContext& context, const LockWork& work) {
-  return std::all_of(work.entries.begin(), work.entries.end(), [&](const EntryWrite& entry) {
+  if (work.entries == nullptr) return true;
+  const EntryWrites& writes = work.entries->writes;
+  return std::all_of(writes.begin(), writes.end(), [&](const EntryWrite& entry) {
     return entry.offset % 8 == 0 && entry.offset <= context.engine.layout.region_bytes - 8;
   });
 }
 
 // Does what a node has locked and placed fit what it was asked for? The log record relies on it.
 bool is_placed(const LockWork& work) {
-  return work.entries.size() == work.entry_changes.size() &&
-         std::all_of(work.entry_changes.begin(), work.entry_changes.end(),
+  if (work.entries == nullptr) return true;
+  const auto& changes = work.entries->changes;
+  return work.entries->writes.size() == changes.size() &&
+         std::all_of(changes.begin(), changes.end(),
                      [&](const IndexEntryChange& each) { return claims(*work.access, each.hash); });
 }
 
@@ -237,7 +241,8 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
   std::vector<LockWork*> long_ones;
   for (size_t i = 0; i < works.size(); i++) {
     DCHECK(works[i].access != nullptr);
-    if (works[i].entry_changes.size() > kEntryChangesPerRequest) {
+    const EntryWork* entries = works[i].entries;
+    if (entries != nullptr && entries->changes.size() > kEntryChangesPerRequest) {
       long_ones.push_back(&works[i]);
       continue;
     }

@@ -39,8 +39,10 @@ Status Serving::lock() {
   std::vector<LockWork>& works = frame_.locks;
   accesses.resize(header_.count);
   works.resize(header_.count);
+  frame_.entries.resize(header_.count);
   for (uint32_t i = 0; i < header_.count; i++) {
-    if (!read_lock_request(in_, accesses[i], works[i]) || !valid(accesses[i].header)) {
+    if (!read_lock_request(in_, accesses[i], frame_.entries[i], works[i]) ||
+        !valid(accesses[i].header)) {
       return malformed_stage_request();
     }
   }

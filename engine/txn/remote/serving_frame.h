@@ -20,6 +20,7 @@ struct ServingFrame {
   std::vector<Access> accesses;
   std::vector<Access*> reads;
   std::vector<LockWork> locks;
+  std::vector<EntryWork> entries;  // of each lock, if it has some
   std::vector<Held> held;
   LogRecord record;
   std::vector<GlobalAddress> evicted;
@@ -37,6 +38,7 @@ struct ServingFrame {
     accesses.clear();
     reads.clear();
     locks.clear();
+    entries.clear();
     held.clear();
     record.writes.clear();
     evicted.clear();

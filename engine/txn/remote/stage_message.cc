@@ -248,24 +248,27 @@ bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
 void write_lock_request(MessageWriter& out, const LockWork& work) {
   DCHECK(work.access != nullptr);
   write_access(out, *work.access);
-  out.u32(static_cast<uint32_t>(work.entry_changes.size()));
-  for (const IndexEntryChange& entry_change : work.entry_changes) {
+  const size_t changes = work.entries != nullptr ? work.entries->changes.size() : 0;
+  out.u32(static_cast<uint32_t>(changes));
+  if (changes == 0) return;
+  for (const IndexEntryChange& entry_change : work.entries->changes) {
     out.u64(entry_change.hash);
     out.u64(entry_change.tuple);
     out.u8(entry_change.insert ? 1 : 0);
   }
 }
 
-bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
+bool read_lock_request(MessageReader& in, Access& access, EntryWork& entries, LockWork& work) {
   if (!read_access(in, access)) return false;
   work.access = &access;
   const uint32_t entry_changes = in.u32();
+  if (entry_changes > 0) work.entries = &entries;
   for (uint32_t i = 0; i < entry_changes && in.ok(); i++) {
     IndexEntryChange entry_change{};
     entry_change.hash = in.u64();
     entry_change.tuple = in.u64();
     entry_change.insert = in.u8() != 0;
-    work.entry_changes.push_back(entry_change);
+    entries.changes.push_back(entry_change);
   }
   return in.ok();
 }
@@ -274,9 +277,10 @@ void write_lock_result(MessageWriter& out, const LockWork& work) {
   DCHECK(work.access != nullptr);
   write_access(out, *work.access);
   out.u64(work.waiter);
-  out.u8(static_cast<uint8_t>(work.room));
-  out.u32(static_cast<uint32_t>(work.entries.size()));
-  for (const EntryWrite& entry : work.entries) {
+  if (work.entries == nullptr) return;
+  out.u8(static_cast<uint8_t>(work.entries->room));
+  out.u32(static_cast<uint32_t>(work.entries->writes.size()));
+  for (const EntryWrite& entry : work.entries->writes) {
     out.u64(entry.offset);
     out.u64(entry.value);
   }
@@ -294,16 +298,17 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   work.access->incarnation = seen.incarnation;
   work.access->locked_wts = seen.locked_wts;
   work.waiter = in.u64();
+  if (work.entries == nullptr) return in.ok();
   const uint8_t room = in.u8();
-  if (room > static_cast<uint8_t>(LockWork::Room::kBehind)) return false;
-  work.room = static_cast<LockWork::Room>(room);
+  if (room > static_cast<uint8_t>(EntryWork::Room::kBehind)) return false;
+  work.entries->room = static_cast<EntryWork::Room>(room);
   const uint32_t entries = in.u32();
-  work.entries.clear();
+  work.entries->writes.clear();
   for (uint32_t i = 0; i < entries && in.ok(); i++) {
     EntryWrite entry{};
     entry.offset = in.u64();
     entry.value = in.u64();
-    work.entries.push_back(entry);
+    work.entries->writes.push_back(entry);
   }
   return in.ok();
 }

@@ -64,7 +64,7 @@ void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted);
 bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& evicted);
 
 void write_lock_request(MessageWriter& out, const LockWork& work);
-bool read_lock_request(MessageReader& in, Access& access, LockWork& work);
+bool read_lock_request(MessageReader& in, Access& access, EntryWork& entries, LockWork& work);
 void write_lock_result(MessageWriter& out, const LockWork& work);
 bool read_lock_result(MessageReader& in, LockWork& work);
 

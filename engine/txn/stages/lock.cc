@@ -19,7 +19,8 @@ constexpr int kPlaceAttempts = 4;
 
 // The entry changes of one home bucket of one locked group.
 struct Placement {
-  LockWork* work;
+  const Access* gap;
+  EntryWork* work;
   uint32_t bucket;
   boost::container::small_vector<const IndexEntryChange*, 2> entry_changes;
   bool placed = false;
@@ -32,12 +33,12 @@ using Several = boost::container::small_vector<T, 16>;
 Several<Placement> gather(std::span<LockWork> works) {
   Several<Placement> placements;
   for (LockWork& work : works) {
-    if (work.entry_changes.empty()) continue;
+    if (work.entries == nullptr) continue;
     std::array<size_t, kBucketsPerGroup> index{};
-    for (const IndexEntryChange& entry_change : work.entry_changes) {
+    for (const IndexEntryChange& entry_change : work.entries->changes) {
       const uint32_t bucket = home_bucket_of(entry_change.hash);
       if (index[bucket] == 0) {
-        placements.push_back(Placement{&work, bucket, {}});
+        placements.push_back(Placement{work.access, work.entries, bucket, {}});
         index[bucket] = placements.size();
       }
       placements[index[bucket] - 1].entry_changes.push_back(&entry_change);
@@ -46,7 +47,7 @@ Several<Placement> gather(std::span<LockWork> works) {
   return placements;
 }
 
-void note_room(LockWork& work, LockWork::Room room) { work.room = std::max(work.room, room); }
+void note_room(EntryWork& work, EntryWork::Room room) { work.room = std::max(work.room, room); }
 
 // Decides the entries of one chain, which was walked under the group's lock: each key is judged by
 // the header that was read then. `lacking`: how many inserts found no room. An unlink whose
@@ -59,7 +60,7 @@ Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
   size_t next_free = 0;
   lacking = 0;
   for (const IndexEntryChange* entry_change : placement.entry_changes) {
-    if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {
+    if (!claims(walk.post_read, placement.gap->table, entry_change->hash)) {
       return aborted(AbortReason::kIndexMoved);
     }
     bool found = false;
@@ -83,27 +84,27 @@ Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
     }
   }
   if (lacking > 0) return Status();
-  auto& out = placement.work->entries;
+  auto& out = placement.work->writes;
   out.insert(out.end(), entries.begin(), entries.end());
   placement.placed = true;
   const bool full = next_free > 0 &&
                     std::none_of(walk.places.begin() + static_cast<std::ptrdiff_t>(next_free),
                                  walk.places.end(), [](const auto& at) { return at.value == 0; });
-  if (full) note_room(*placement.work, LockWork::Room::kFull);
+  if (full) note_room(*placement.work, EntryWork::Room::kFull);
   return Status();
 }
 
 Status place_entries(StageContext& context, std::span<LockWork> works) {
   Several<Placement> placements = gather(works);
-  for (LockWork& work : works) work.entries.clear();
+  for (const Placement& placement : placements) placement.work->writes.clear();
   for (int attempt = 0; attempt < kPlaceAttempts; attempt++) {
     Several<Placement*> open;
     Several<BucketWalk> walks;
     for (Placement& placement : placements) {
-      DCHECK(placement.work->access->locked);
+      DCHECK(placement.gap->locked);
       if (placement.placed) continue;
       BucketWalk walk;
-      walk.group = placement.work->access->header;
+      walk.group = placement.gap->header;
       walk.bucket = placement.bucket;
       walk.all_entries = true;
       open.push_back(&placement);
@@ -116,7 +117,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
       RDMACC_RETURN_IF_ERROR(place(*open[i], walks[i], lacking));
       if (lacking == 0) continue;
       const bool behind = walks[i].places.size() > kEntriesPerBucket || lacking > kEntriesPerBucket;
-      note_room(*open[i]->work, behind ? LockWork::Room::kBehind : LockWork::Room::kGrown);
+      note_room(*open[i]->work, behind ? EntryWork::Room::kBehind : EntryWork::Room::kGrown);
       uint32_t inserts = 0;
       for (const IndexEntryChange* entry_change : open[i]->entry_changes) {
         inserts += entry_change->insert ? 1 : 0;
@@ -166,7 +167,7 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works) {
   RDMACC_RETURN_IF_ERROR(in_place && rule.lock != nullptr ? rule.lock(context, rule.step, works)
                                                           : lock_by_driver(context, works));
   const bool places = std::any_of(works.begin(), works.end(),
-                                  [](const LockWork& work) { return !work.entry_changes.empty(); });
+                                  [](const LockWork& work) { return work.entries != nullptr; });
   return places ? place_entries(context, works) : Status();
 }
 

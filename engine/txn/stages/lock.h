@@ -15,19 +15,23 @@ struct IndexEntryChange {
   bool insert;     // else: unlink
 };
 
-struct LockWork {
-  Access* access = nullptr;
-  // Gap headers only; nearly always one.
-  boost::container::small_vector<IndexEntryChange, 1> entry_changes;
-  // Out: where the entries go, decided under the lock, and the room that the group has then.
-  EntryWrites entries;
+// What becomes of the entries of one group, whose gap header is locked for it.
+struct EntryWork {
+  boost::container::small_vector<IndexEntryChange, 1> changes;  // nearly always one
+  // Out: where they go, decided under the lock, and the room that the group has then.
+  EntryWrites writes;
   enum class Room : uint8_t {
     kLeft,
     kFull,    // a chain has no empty entry left
     kGrown,   // a chain had to grow
     kBehind,  // a chain that was long already had to: its owner's splits lag behind
   } room = Room::kLeft;
-  uint64_t waiter = 0;  // out: the waiter word, as it was under the lock
+};
+
+struct LockWork {
+  Access* access = nullptr;
+  EntryWork* entries = nullptr;  // of a gap header whose group changes; it outlives this
+  uint64_t waiter = 0;           // out: the waiter word, as it was under the lock
 };
 
 // Locks every header that is not locked yet, by the protocol's rule, then places the entries of

@@ -24,12 +24,13 @@ int settle_rounds(size_t writes) {
 // commit stands whatever becomes of this.
 void Transaction::care_for_relinked_groups() try {
   FullGroups& full_groups = coordinator_.full_groups;
-  const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
+  const auto wait_from = scanned_ ? EntryWork::Room::kGrown : EntryWork::Room::kBehind;
   std::vector<NodeId> nodes;
   for (const LockWork& work : writes_.locks()) {
+    if (work.entries == nullptr) continue;
     const GlobalAddress group = work.access->header;
-    if (work.room == LockWork::Room::kFull) full_groups.note(group);
-    if (work.room >= wait_from &&
+    if (work.entries->room == EntryWork::Room::kFull) full_groups.note(group);
+    if (work.entries->room >= wait_from &&
         std::find(nodes.begin(), nodes.end(), group.node()) == nodes.end()) {
       nodes.push_back(group.node());
     }

@@ -33,7 +33,7 @@ Status Transaction::lock_now(StageContext& stage, Access& access, RowLockMode mo
     shares_rows_ = true;
   }
   const uint32_t shared_before = access.reader_count;
-  LockWork work{&access, {}, {}};
+  LockWork work{.access = &access};
   const Status status = lock_accesses(stage, std::span(&work, 1));
   if (status.ok() || (!access.locked && access.reader_count == shared_before)) return status;
   RDMACC_RETURN_IF_ERROR(unlock(stage, access));

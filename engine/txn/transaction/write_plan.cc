@@ -34,7 +34,7 @@ std::vector<KeyWork> WritePlan::missing_gaps(size_t& from, size_t at_most,
   for (; from < writes_.size() && works.size() < at_most; from++) {
     PlannedWrite& write = writes_[from];
     if (!write.relinks() || write.gap != nullptr) continue;
-    works.push_back(KeyWork::of(write.table, write.hash, write.key, KeyWork::Mode::kGapOnly));
+    works.push_back(KeyWork::of(write.table, write.hash, write.key(), KeyWork::Mode::kGapOnly));
     of.push_back(&write);
   }
   return works;
@@ -170,6 +170,7 @@ void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses&
 
 LargeVector<LockWork>& WritePlan::plan_locks() {
   locks_.clear();
+  entries_.clear();
   if (!relinks_) {
     locks_.reserve(writes_.size());
     for (const PlannedWrite& write : writes_) add_lock_of_row(write, locks_);
@@ -181,6 +182,7 @@ LargeVector<LockWork>& WritePlan::plan_locks() {
     relinked += write.relinks() ? 1 : 0;
   }
   locks_.reserve(tuples + relinked / kRelinkedPerGroup);
+  entries_.reserve(relinked / kRelinkedPerGroup);
   std::pmr::monotonic_buffer_resource memory;  // takes none while the index is small
   SmallIndex<PlannedWrite> first_of_gap(&memory);
   for (PlannedWrite& write : writes_) {
@@ -191,12 +193,18 @@ LargeVector<LockWork>& WritePlan::plan_locks() {
     PlannedWrite*& first = first_of_gap.at(write.gap->header.bits);
     if (first == nullptr) {
       first = &write;
-      write.gap_lock = locks_.size();
+      write.entries = static_cast<uint32_t>(entries_.size());
+      entries_.emplace_back();
       locks_.emplace_back().access = write.gap;
     }
-    locks_[first->gap_lock].entry_changes.push_back(IndexEntryChange{
+    entries_[first->entries].changes.push_back(IndexEntryChange{
         write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
   }
+  EntryWork* next = entries_.data();
+  for (LockWork& lock : locks_) {
+    if (lock.access->gap) lock.entries = next++;
+  }
+  CHECK(next == entries_.data() + entries_.size());
   return locks_;
 }
 
@@ -219,13 +227,13 @@ void WritePlan::list_writes(LogRecord& record) {
     write.record_size = planned.record_size;
     write.history = planned.history;
   }
-  for (LockWork& lock : locks_) {
-    if (!lock.access->gap) continue;
-    for (const IndexEntryChange& entry_change : lock.entry_changes) {
+  for (const LockWork& lock : locks_) {
+    if (lock.entries == nullptr) continue;
+    for (const IndexEntryChange& entry_change : lock.entries->changes) {
       CHECK(claims(*lock.access, entry_change.hash));
     }
-    CHECK(lock.entries.size() == lock.entry_changes.size());
-    add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries);
+    CHECK(lock.entries->writes.size() == lock.entries->changes.size());
+    add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries->writes);
   }
 }
 
@@ -234,11 +242,11 @@ void WritePlan::list_logged(std::vector<LoggedWrite>& writes) const {
   for (const PlannedWrite& planned : writes_) {
     LoggedWrite& write = writes.emplace_back();
     write.table = planned.table;
-    write.key = planned.key;
+    write.key = planned.key();
     write.deleted = planned.kind == WriteKind::kUnlink || planned.kind == WriteKind::kTombstone;
     if (write.deleted) continue;
     std::string_view key;
-    CHECK(split_record(planned.record, key, write.row) && key == planned.key);
+    CHECK(split_record(planned.record, key, write.row) && key == write.key);
   }
 }
 

@@ -25,17 +25,20 @@ struct KeyWrite {
 // What the write of one key comes to.
 struct PlannedWrite {
   TableId table = kNoTable;
-  uint64_t hash = 0;
-  std::string_view key;
   WriteKind kind = WriteKind::kUpdate;
+  uint16_t record_size = 0, history = 0;  // of the table
+  uint64_t hash = 0;
   Access* tuple = nullptr;  // of an insert: known once room is allocated
   Access* gap = nullptr;    // of what relinks: the gap header that guards the key
-  std::string_view record;
+  std::string_view record;  // with the key, of what is deleted, too
   GlobalAddress new_overflow, old_overflow;
-  uint16_t record_size = 0, history = 0;  // of the table
-  size_t gap_lock = 0;  // of the first one of its gap: that one's place among the locks
+  uint32_t entries = 0;  // of the first one of its gap: their place in the plan
   // When what is there before was still named by the row.
   uint32_t node_incarnation = 0;
+
+  std::string_view key() const {
+    return record.substr(kKeyLengthBytes, key_bytes_of(record.data()));
+  }
 
   // Sets or clears an index entry, under the lock of the gap header.
   bool relinks() const { return kind == WriteKind::kInsert || kind == WriteKind::kUnlink; }
@@ -54,7 +57,6 @@ class WritePlan {
     PlannedWrite& planned = writes_.emplace_back();
     planned.table = write.table;
     planned.hash = write.hash;
-    planned.key = write.key;
     if (write.deleted) {
       planned.kind = rules.keeps_versions() ? WriteKind::kTombstone : WriteKind::kUnlink;
     } else if (write.tuple == nullptr) {
@@ -81,6 +83,7 @@ class WritePlan {
     writes_.clear();
     relinks_ = false;
     locks_.clear();
+    entries_.clear();
     allocated_.clear();
     pooled_.clear();
     kept_blocks_.clear();
@@ -130,6 +133,7 @@ class WritePlan {
   LargeVector<PlannedWrite> writes_;
   bool relinks_ = false;  // one of them does
   LargeVector<LockWork> locks_;
+  LargeVector<EntryWork> entries_;  // of the locks of gap headers, in their order
   LargeVector<StorageClient::FreeRequest> allocated_;  // by the nodes
   // Kept by this worker before.
   SlotPool::Slots pooled_;

@@ -83,7 +83,8 @@ TEST(StageMessage, RandomBytesNeverCrashAParser) {
     MessageReader lock_in(bytes);
     Access access;
     LockWork lock;
-    static_cast<void>(read_lock_request(lock_in, access, lock));
+    EntryWork entries;
+    static_cast<void>(read_lock_request(lock_in, access, entries, lock));
     MessageReader group_in(bytes);
     ScanWork group;
     static_cast<void>(read_group_request(group_in, group));
