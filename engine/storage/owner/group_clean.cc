@@ -22,14 +22,18 @@ void GroupSplitter::clean(uint64_t group, OwnerWriter& writer, std::vector<uint6
   }
 }
 
-// As they stand, with zeros for those that have moved, or stand there a second time: that is left
-// by a process that died in the midst of this.
-ChainEntries GroupSplitter::kept_entries(uint64_t group, const ChainEntries& old) const {
+// As they stand, with zeros for those that have moved or, `may_be_twice`, stand there a second
+// time: that is left by a process that died in the midst of this, and is gone once the node is
+// open.
+ChainEntries GroupSplitter::kept_entries(uint64_t group, const ChainEntries& old,
+                                         bool may_be_twice) const {
   const uint32_t depth = walk_.depth_of(group);
   ChainEntries kept = old;
-  for (uint64_t& entry : kept) {
-    if (!belongs(group, depth, entry)) entry = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    walk_.prefetch_slot_ahead(old, i);
+    if (!belongs(group, depth, kept[i])) kept[i] = 0;
   }
+  if (!may_be_twice) return kept;
   ChainEntries sorted = kept;
   std::sort(sorted.begin(), sorted.end());
   const auto behind_zeros = std::upper_bound(sorted.begin(), sorted.end(), 0u);
@@ -50,7 +54,7 @@ void GroupSplitter::clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& wr
   BucketChain buckets;
   if (!walk_.chain(group, bucket, &buckets)) return;
   const ChainEntries old = walk_.entries(buckets);
-  const ChainEntries kept = kept_entries(group, old);
+  const ChainEntries kept = kept_entries(group, old, writer.opens_node());
   const auto stay = static_cast<size_t>(
       std::count_if(kept.begin(), kept.end(), [](uint64_t entry) { return entry != 0; }));
   const size_t buckets_left =

@@ -42,6 +42,7 @@ bool GroupSplitter::worth_splitting(uint64_t group, uint32_t depth_wanted) const
     full |= used >= kEntriesPerBucket || buckets.size() > 1;
     in_longest_chain = std::max(in_longest_chain, used);
     entries += used;
+    if (full && entries >= kSplitEntriesMin) return true;  // after a load chains are long
   }
   return full && (entries >= kSplitEntriesMin || in_longest_chain > kChainEntriesMax);
 }
@@ -144,7 +145,6 @@ GroupSplitter::Outcome GroupSplitter::split_locked(TableId id, uint64_t group, u
                                                    uint64_t* sibling) {
   const uint32_t depth = walk_.depth_of(group);
   const IndexRoot root{directory_.live(id)->root};
-  walk_.prefetch_slots(group);
   if (depth >= kDepthMax || depth > root.depth()) return Outcome::kNotNeeded;
   if (depth == root.depth() && !grow_root(id).ok()) return Outcome::kFailed;
   const Result<uint64_t> fresh = allocate_locked_group(ctts);
@@ -213,7 +213,10 @@ Status GroupSplitter::fill_sibling(const Halves& halves) {
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     if (!walk_.chain(halves.group, bucket, &buckets)) return Status(Code::kCorrupt, "chain");
     moved.clear();
-    for (const uint64_t entry : walk_.entries(buckets)) {
+    const ChainEntries entries = walk_.entries(buckets);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const uint64_t entry = entries[i];
+      walk_.prefetch_slot_ahead(entries, i);
       if (entry == 0 || !arena_.is_unit(PageKind::kSlot, entry_offset(entry))) continue;
       const uint64_t hash = region_.load(entry_offset(entry));
       if (group_bits_of(hash, halves.depth + 1) == bits) moved.push_back(entry);

@@ -97,7 +97,7 @@ class GroupSplitter {
   void clean(uint64_t group, OwnerWriter& writer, std::vector<uint64_t>* cut) const;
   void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
                    std::vector<uint64_t>* cut) const;
-  ChainEntries kept_entries(uint64_t group, const ChainEntries& old) const;
+  ChainEntries kept_entries(uint64_t group, const ChainEntries& old, bool may_be_twice) const;
   bool belongs(uint64_t group, uint32_t depth, uint64_t entry) const;
   uint64_t next_ctts(uint64_t larger_than);
 

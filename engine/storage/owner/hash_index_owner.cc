@@ -176,6 +176,11 @@ bool HashIndexOwner::linked(uint64_t slot) const {
   return table != nullptr && walk_.linked(IndexRoot{table->root}, slot);
 }
 
+void HashIndexOwner::prefetch_linked(uint64_t slot) const {
+  const DirectoryEntry* table = directory_.live(region_.table_of(slot));
+  if (table != nullptr) walk_.prefetch_bucket_of(IndexRoot{table->root}, slot);
+}
+
 bool HashIndexOwner::locked(uint64_t header) const {
   return region_.lock_of(header) != 0 ||
          sundial_locked(region_.load(header + offsetof(Header, sundial)));

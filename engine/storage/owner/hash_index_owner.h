@@ -107,6 +107,8 @@ class HashIndexOwner {
   // A chain has no empty entry left, or will have none.
   void note_full(uint64_t group) { queue_.push_back(group); }
   bool linked(uint64_t slot) const;
+  // Before linked() is asked of a slot, of which the header is in the cache already.
+  void prefetch_linked(uint64_t slot) const;
   // By a transaction, in its lock word or in SUNDIAL's.
   bool locked(uint64_t header) const;
   // Retires a slot under a new incarnation. False if it is not in use.

@@ -43,13 +43,11 @@ ChainEntries IndexWalk::entries(const BucketChain& buckets) const {
   return found;
 }
 
-void IndexWalk::prefetch_slots(uint64_t group) const {
-  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
-    const uint64_t first = bucket_offset(group, bucket);
-    for (uint32_t i = 0; i < kEntriesPerBucket; ++i) {
-      region_.prefetch_header(entry_offset(region_.load(first + 8 * i)));
-    }
-  }
+void IndexWalk::prefetch_bucket_of(IndexRoot root, uint64_t slot) const {
+  if (!root_valid(root)) return;
+  const uint64_t hash = region_.load(slot);
+  const uint64_t group = region_.load(root_slot(root, group_bits_of(hash, root.depth())));
+  region_.prefetch_header(bucket_offset(group, home_bucket_of(hash)));
 }
 
 bool IndexWalk::for_each_entry(uint64_t group, const std::function<void(uint64_t)>& visit) const {

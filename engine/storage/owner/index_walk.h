@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <functional>
 
@@ -34,14 +35,24 @@ class IndexWalk {
   // False if the chain is broken.
   bool chain(uint64_t group, uint32_t bucket, BucketChain* buckets) const;
   ChainEntries entries(const BucketChain& buckets) const;
-  // The headers of what the home buckets name, which are in no cache, are fetched together: one
-  // after the other each takes as long as a message.
-  void prefetch_slots(uint64_t group) const;
+  // For a loop over the entries that comes to their headers, which are in no cache: those of some
+  // entries are fetched at a time.
+  void prefetch_slot_ahead(const ChainEntries& entries, size_t at) const {
+    constexpr size_t kAhead = 16;
+    if (at == 0) {
+      for (size_t i = 0; i < std::min(kAhead, entries.size()); ++i) prefetch_slot_of(entries[i]);
+    }
+    if (at + kAhead < entries.size()) prefetch_slot_of(entries[at + kAhead]);
+  }
+  // The bucket where linked() begins to look for a slot, of which the header is there.
+  void prefetch_bucket_of(IndexRoot root, uint64_t slot) const;
   // Calls back for every entry of a group that is not empty; false if a chain is broken.
   bool for_each_entry(uint64_t group, const std::function<void(uint64_t entry)>& visit) const;
   bool linked(IndexRoot root, uint64_t slot) const;
 
  private:
+  void prefetch_slot_of(uint64_t entry) const { region_.prefetch_header(entry_offset(entry)); }
+
   const OwnedRegion& region_;
   const Arena& arena_;
 };

@@ -15,6 +15,7 @@ class OwnerWriter {
   OwnerWriter(const OwnerWriter&) = delete;
   OwnerWriter& operator=(const OwnerWriter&) = delete;
 
+  bool opens_node() const { return worker_ == nullptr; }
   // Takes what a round needs beforehand, so that nothing fails half-way for want of memory.
   Status prepare();
   void store(uint64_t offset, uint64_t value) { store_words(offset, &value, 1); }

@@ -17,7 +17,7 @@ constexpr uint64_t kPendingSplitsUsMax = 200'000;
 constexpr uint64_t kPlenty = 2;
 constexpr int kEpochsOfLimbo = 3;
 // Slots that a request frees are fetched so many items ahead: most are in no cache.
-constexpr size_t kItemsAhead = 8;
+constexpr size_t kItemsAhead = 16;
 
 ListedTable listed(const DirectoryEntry& table) {
   return {table.id,
@@ -136,6 +136,12 @@ Status StorageNode::check_free(const FreeMessage& request) const {
   for (size_t i = 0; i < request.items.size(); ++i) {
     if (i + kItemsAhead < request.items.size()) {
       region_.prefetch_slot(request.items[i + kItemsAhead].offset);
+    }
+    if (i + kItemsAhead / 2 < request.items.size()) {
+      const FreeItem& next = request.items[i + kItemsAhead / 2];
+      const bool slot =
+          next.kind == FreeKind::kSlot && arena_.is_unit(PageKind::kSlot, next.offset);
+      if (slot) index_.prefetch_linked(next.offset);
     }
     const FreeItem& item = request.items[i];
     const bool block = item.kind == FreeKind::kOverflow;
