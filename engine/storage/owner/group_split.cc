@@ -150,9 +150,10 @@ GroupSplitter::Outcome GroupSplitter::split_locked(TableId id, uint64_t group, u
   const Result<uint64_t> fresh = allocate_locked_group(ctts);
   if (!fresh.ok()) return Outcome::kFailed;
   const Halves halves = halves_of(id, group, fresh.value());
-  if (!fill_sibling(halves).ok()) {
+  const Status filled = fill_sibling(halves);
+  if (!filled.ok()) {
     abandon_sibling(fresh.value());
-    return Outcome::kFailed;
+    return filled.code() == Code::kCorrupt ? Outcome::kNotNeeded : Outcome::kFailed;
   }
   *sibling = fresh.value();
   // A failure here is that of the node itself; opening it again finishes the split.
