@@ -57,4 +57,27 @@ VACUUM small;
 VACUUM ANALYZE small;
 VACUUM small;
 SELECT relpages, reltuples FROM pg_class WHERE relname = 'small';
+-- and what it has taken away, before others know of it
+CREATE FUNCTION estimated_rows(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+  RETURN plan->0->'Plan'->>'Plan Rows';
+END $$;
+INSERT INTO small SELECT generate_series(1, 50000);
+SELECT estimated_rows('SELECT * FROM small') > 50000 AS filled;
+BEGIN;
+TRUNCATE small;
+INSERT INTO small SELECT generate_series(1, 7);
+SELECT estimated_rows('SELECT * FROM small') < 5000 AS truncated;
+ROLLBACK;
+SELECT estimated_rows('SELECT * FROM small') > 50000 AS filled;
+TRUNCATE small;
+SELECT estimated_rows('SELECT * FROM small') < 5000 AS truncated;
+INSERT INTO small SELECT generate_series(1, 20000);
+ANALYZE small;
+SELECT estimated_rows('SELECT * FROM small') > 15000 AS filled;
+SELECT FROM pg_stat_force_next_flush();
+SELECT estimated_rows('SELECT * FROM small') > 15000 AS filled;
+DROP FUNCTION estimated_rows;
 DROP TABLE keyed, plain, copied, large, small;

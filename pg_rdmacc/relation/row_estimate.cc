@@ -8,16 +8,25 @@ extern "C" {
 
 namespace {
 
-/* Rows that this session has added, or removed, and not reported yet. */
-double pending_rows(Relation relation) {
-  if (!pgstat_should_count_relation(relation)) return 0;
+/* What this session has done and not reported yet. */
+struct Pending {
+  double rows = 0;        /* that it has added, or removed */
+  bool truncated = false; /* first; counts from before do not hold */
+};
+
+Pending pending_rows(Relation relation) {
+  Pending pending;
+  if (!pgstat_should_count_relation(relation)) return pending;
   const PgStat_TableStatus* status = relation->pgstat_info;
-  auto rows = static_cast<double>(status->t_counts.t_delta_live_tuples);
-  for (const PgStat_TableXactStatus* level = status->trans; level != nullptr;
+  for (const PgStat_TableXactStatus* level = status->trans; level != nullptr && !pending.truncated;
        level = level->upper) {
-    rows += static_cast<double>(level->tuples_inserted - level->tuples_deleted);
+    pending.rows += static_cast<double>(level->tuples_inserted - level->tuples_deleted);
+    pending.truncated = level->truncdropped;
   }
-  return rows;
+  if (pending.truncated) return pending;
+  pending.rows += static_cast<double>(status->t_counts.t_delta_live_tuples);
+  pending.truncated = status->t_counts.t_truncdropped;
+  return pending;
 }
 
 /* What VACUUM or ANALYZE is about to report of a table. Until it has, in the same command, neither
@@ -86,9 +95,11 @@ double rdmacc_estimated_rows(Relation relation) {
       reported.command == GetCurrentCommandId(false)) {
     return reported.rows;
   }
-  const double pending = pending_rows(relation);
-  const double live = live_rows(relation, pending);
-  return Max(live < 0 ? Max(relation->rd_rel->reltuples, pending) : live + pending, 0.0);
+  const Pending pending = pending_rows(relation);
+  if (pending.truncated) return Max(pending.rows, 0.0);
+  const double live = live_rows(relation, pending.rows);
+  const double known = relation->rd_rel->reltuples;
+  return Max(live < 0 ? Max(known, pending.rows) : live + pending.rows, 0.0);
 }
 
 void rdmacc_rows_reported(Relation relation) {
@@ -96,5 +107,7 @@ void rdmacc_rows_reported(Relation relation) {
   if (!pgstat_should_count_relation(relation)) return;
   reported = {RelationGetRelid(relation), MyProc->lxid, GetCurrentCommandId(false), rows};
   readings[RelationGetRelid(relation) % kReadingsKept] = {};
-  relation->pgstat_info->t_counts.t_delta_live_tuples = 0;
+  PgStat_TableCounts* counts = &relation->pgstat_info->t_counts;
+  /* A truncation that is reported later takes away whatever was reported before. */
+  if (!counts->t_truncdropped) counts->t_delta_live_tuples = 0;
 }
