@@ -8,6 +8,12 @@ namespace rdmacc {
 namespace {
 
 constexpr int kAttemptsMax = 200;
+constexpr uint64_t kSlotsAhead = 8;  // that are on their way to the cache
+
+bool is_row(const Header& seen, TableId table, uint64_t from_bits) {
+  return seen.table == table && (seen.flags & (kFlagLive | kFlagGap)) == kFlagLive &&
+         !is_before(seen.key_hash, from_bits);
+}
 
 class SlotScan {
  public:
@@ -43,10 +49,6 @@ class SlotScan {
       return Status();
     });
   }
-  bool is_wanted(const Header& begin) const {
-    return begin.table == work_.table && (begin.flags & (kFlagLive | kFlagGap)) == kFlagLive &&
-           !is_before(begin.key_hash, work_.slots.from_bits);
-  }
   // Where the block has rows. One that is seen between two looks at a page that is the same is in
   // use, and no other one's until this transaction has ended: what is read there later is a row's.
   Status find_rows() {
@@ -67,14 +69,14 @@ class SlotScan {
       if (port.lost(at)) return DoorbellBatch::unreachable();
       Header begin{};
       constexpr size_t kBytes = offsetof(Header, flags) + sizeof(begin.flags);
-      constexpr uint64_t kSlotsAhead = 8;
       static_assert(kBytes % 8 == 0);
       for (uint32_t i = 0; i < block.slots; i++) {
         const uint64_t distance = uint64_t{i} * block.slot_bytes;
         port.prefetch(work_.address(block.first + distance + kSlotsAhead * block.slot_bytes),
                       entries_.bytes_of_each());
         port.read(at, distance, &begin, kBytes);
-        if (is_wanted(begin)) entries_.offsets().push_back(block.first + distance);
+        if (!is_row(begin, work_.table, block.from_bits)) continue;
+        entries_.offsets().push_back(block.first + distance);
       }
       port.end_round();
       return port.failed() ? DoorbellBatch::unreachable() : Status();
@@ -86,7 +88,43 @@ class SlotScan {
   ScanEntries entries_;
 };
 
+// `same`: its rows are what they were, and free.
+template <typename Port>
+Status check_block(Port& port, const StageContext& context, TableId table, const ReadBlock& block,
+                   bool& same) {
+  const size_t bytes = block.slots * size_t{block.slot_bytes};
+  if (port.lost(port.find(block.first, bytes))) return DoorbellBatch::unreachable();
+  ReadBlock::Sums sums;
+  same = true;
+  for (uint32_t i = 0; i < block.slots && same; i++) {
+    const GlobalAddress slot = block.first.plus(uint64_t{i} * block.slot_bytes);
+    port.prefetch(slot.plus(kSlotsAhead * block.slot_bytes), sizeof(Header));
+    Header seen;
+    // The lock before the stamp, as still_current() has it.
+    port.read_line(port.find_within(slot, sizeof(Header)), &seen, WordOrder::kDescending);
+    if (!is_row(seen, table, block.from_bits)) continue;
+    sums.add(seen.wts, seen.key_hash);
+    same = if_free_to_commit(seen.lock, context.stamps).verdict == Verdict::kDone;
+  }
+  same = same && sums == block.sums;
+  port.end_round();
+  return port.failed() ? DoorbellBatch::unreachable() : Status();
+}
+
 }  // namespace
+
+Status check_blocks(StageContext& context, TableId table, std::span<const ReadBlock> blocks) {
+  CHECK(context.batch().in_place());
+  return with_port_in_place(context, [&](auto& port) {
+    for (const ReadBlock& block : blocks) {
+      if (context.is_cancelled()) return Status(Code::kCancelled);
+      bool same = false;
+      RDMACC_RETURN_IF_ERROR(check_block(port, context, table, block, same));
+      if (!same) return aborted(AbortReason::kValidationFailed);
+    }
+    return Status();
+  });
+}
 
 Status scan_slots(StageContext& context, std::span<ScanWork> blocks) {
   CHECK(context.batch().in_place() && context.rules.validate &&

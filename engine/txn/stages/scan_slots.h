@@ -18,4 +18,8 @@ namespace rdmacc {
 // is looked at before it is looked for rows, and after: what was found is none if that is another.
 Status scan_slots(StageContext& context, std::span<ScanWork> blocks);
 
+// Validates blocks that a scan has read, after all locks and after the gap headers of the scan:
+// they have the same rows in the same versions, and no other transaction is about to change one.
+Status check_blocks(StageContext& context, TableId table, std::span<const ReadBlock> blocks);
+
 }  // namespace rdmacc

@@ -79,6 +79,26 @@ class AccessSet {
     scan->read_again.emplace_back(read);
     return nullptr;
   }
+  // All rows that such a scan has met in a block of slots, once each.
+  void add_block(TableId table, const ReadBlock& block) {
+    DCHECK(takes_reads(table));
+    scanned(table)->blocks.emplace_back(block);
+  }
+  // The same of what others have read for the transaction, in memory that lasts as long as it does.
+  // The table's scan has begun.
+  void borrow_blocks(TableId table, std::span<const ReadBlock> blocks) {
+    CHECK(scanned(table) != nullptr);
+    scanned(table)->borrowed_blocks.push_back(blocks);
+  }
+  // As for_reads(), but of blocks, whatever else has asked for headers of their table.
+  template <typename Work>
+  bool for_blocks(const Work& work) const {
+    return std::all_of(
+        scanned_tables_.begin(), scanned_tables_.end(), [&](const ScannedTable& each) {
+          const auto part = [&](std::span<const ReadBlock> some) { return work(each.table, some); };
+          return each.blocks.for_parts(part) && std::ranges::all_of(each.borrowed_blocks, part);
+        });
+  }
   void add_gap_again(const Access& gap) {
     DCHECK(takes_reads(gap.table) && gap.gap && gap.read && !gap.held());
     scanned(gap.table)->accesses++;
@@ -194,12 +214,17 @@ class AccessSet {
   };
   struct ScannedTable : TableReads {
     ScannedTable(TableId of_table, bool is_own, std::pmr::memory_resource* memory)
-        : TableReads(of_table, memory), own(is_own), read_again(memory) {}
-    bool has_reads() const { return !reads.empty() || !read_again.empty() || !borrowed.empty(); }
+        : TableReads(of_table, memory), own(is_own), read_again(memory), blocks(memory) {}
+    bool has_reads() const {
+      return !reads.empty() || !read_again.empty() || !borrowed.empty() || !blocks.empty() ||
+             !borrowed_blocks.empty();
+    }
 
     bool own;             // nothing but scans has met a header of it
     size_t accesses = 0;  // among all, while it is
     StableList<ScannedRead> read_again;
+    StableList<ReadBlock> blocks;
+    std::vector<std::span<const ReadBlock>> borrowed_blocks;
   };
 
   TableReads& rows_of(TableId table) {

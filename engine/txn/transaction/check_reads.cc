@@ -3,6 +3,7 @@
 // fit together then (two rows with one unique value, say) is no error of its user's.
 #include "engine/txn/stages/check_in_place.h"
 #include "engine/txn/stages/lock.h"
+#include "engine/txn/stages/scan_slots.h"
 #include "engine/txn/transaction/transaction.h"
 #include "rdma/base/check.h"
 
@@ -31,6 +32,13 @@ Status Transaction::validate_scanned(StageContext& stage, const Validate& valida
     return alone ? accesses_.for_rows(work) : accesses_.for_reads(work);
   };
   Status status;
+  if (!alone) {
+    accesses_.for_blocks([&](TableId table, std::span<const ReadBlock> some) {
+      status = check_blocks(stage, table, some);
+      return status.ok();
+    });
+    RDMACC_RETURN_IF_ERROR(status);
+  }
   if (rule.check_reads != nullptr && validates_in_place(stage, parameters_.plan)) {
     for_reads([&](TableId table, std::span<const ScannedRead> some) {
       status = rule.check_reads(stage, rule.step, table, some);

@@ -9,18 +9,24 @@
 namespace rdmacc {
 namespace {
 
-// What is lent: this, accesses, `tables` times LentTable, then the reads of each table.
+// What is lent: this, accesses, `tables` times LentTable, then the reads or blocks of each.
 struct LentHeader {
   uint64_t clock = 0;     // whatever was seen is earlier
   uint64_t accesses = 0;  // gap headers of scans, and what was looked up
   uint64_t tables = 0;
 };
 struct LentTable {
-  uint64_t table = 0;
-  uint64_t reads = 0;
-  uint64_t rows = 0;  // 1: by their keys, and not by a scan
+  enum Kind : uint32_t {
+    kScanned,  // reads
+    kByKeys,   // reads, of no scan
+    kBlocks,   // of a scan
+  };
+  TableId table = kNoTable;
+  Kind kind = kScanned;
+  uint64_t count = 0;
 };
-static_assert(std::is_trivially_copyable_v<Access> && std::is_trivially_copyable_v<ScannedRead>);
+static_assert(std::is_trivially_copyable_v<Access> && std::is_trivially_copyable_v<ScannedRead> &&
+              std::is_trivially_copyable_v<ReadBlock>);
 
 class Out {
  public:
@@ -95,22 +101,24 @@ size_t Transaction::lend(std::byte* to) const {
   std::vector<Access> accesses;
   std::vector<LentTable> tables;
   std::vector<std::span<const ScannedRead>> reads;
+  std::vector<std::span<const ReadBlock>> blocks;
   for (const Access& access : accesses_) {
     CHECK(!access.to_give_back());
     if (access.read) accesses.push_back(access);
   }
-  const auto lend_reads = [&](uint64_t rows) {
-    return [&tables, &reads, rows](TableId table, std::span<const ScannedRead> some) {
+  const auto lend_to = [&tables](LentTable::Kind kind, auto& lent) {
+    return [&tables, &lent, kind](TableId table, auto some) {
       const bool goes_on =
-          !tables.empty() && tables.back().table == table && tables.back().rows == rows;
-      if (!goes_on) tables.push_back({.table = table, .rows = rows});
-      tables.back().reads += some.size();
-      reads.push_back(some);
+          !tables.empty() && tables.back().table == table && tables.back().kind == kind;
+      if (!goes_on) tables.push_back({.table = table, .kind = kind});
+      tables.back().count += some.size();
+      lent.push_back(some);
       return true;
     };
   };
-  accesses_.for_rows(lend_reads(1));
-  accesses_.for_scanned_reads(lend_reads(0));
+  accesses_.for_rows(lend_to(LentTable::kByKeys, reads));
+  accesses_.for_scanned_reads(lend_to(LentTable::kScanned, reads));
+  accesses_.for_blocks(lend_to(LentTable::kBlocks, blocks));
   if (accesses.empty() && tables.empty()) return 0;
   header.accesses = accesses.size();
   header.tables = tables.size();
@@ -119,6 +127,7 @@ size_t Transaction::lend(std::byte* to) const {
   out.put(std::span<const Access>(accesses));
   out.put(std::span<const LentTable>(tables));
   for (const auto& some : reads) out.put(some);
+  for (const auto& some : blocks) out.put(some);
   return out.bytes();
 }
 
@@ -148,20 +157,23 @@ Status Transaction::borrow(std::span<const std::byte> lent, std::shared_ptr<cons
   }
   const auto tables = in.take<LentTable>(header.tables);
   for (const LentTable& each : tables) {
-    const auto table = static_cast<TableId>(each.table);
-    const auto reads = in.take<ScannedRead>(each.reads);
+    if (each.kind != LentTable::kByKeys) accesses_.begin_scan(each.table);
+    if (each.kind == LentTable::kBlocks) {
+      const auto blocks = in.take<ReadBlock>(each.count);
+      for (const ReadBlock& block : blocks) reads_ += block.sums.rows;
+      accesses_.borrow_blocks(each.table, blocks);
+      continue;
+    }
+    const auto reads = in.take<ScannedRead>(each.count);
     reads_ += reads.size();
-    if (each.rows != 0) {
-      accesses_.borrow_rows(table, reads);
-      continue;
-    }
-    accesses_.begin_scan(table);
-    if (accesses_.takes_reads(table)) {
-      accesses_.borrow_reads(table, reads);
-      continue;
-    }
-    for (const ScannedRead& read : reads) {
-      if (!read.header.null()) keep(read.access(table));
+    if (each.kind == LentTable::kByKeys) {
+      accesses_.borrow_rows(each.table, reads);
+    } else if (accesses_.takes_reads(each.table)) {
+      accesses_.borrow_reads(each.table, reads);
+    } else {
+      for (const ScannedRead& read : reads) {
+        if (!read.header.null()) keep(read.access(each.table));
+      }
     }
   }
   note_failure(status);

@@ -259,6 +259,11 @@ Status Transaction::keep_rows(ScanWork& group, const ScanOf& of) {
   if (group.result != ScanWork::Result::kDone) return Status();
   const bool validated = static_cast<bool>(parameters_.rules->validate);
   reads_ += group.rows.size();
+  if (group.part == ScanWork::Part::kSlots && group.tuples.empty() &&
+      validates_in_place(context(scratch_), parameters_.plan)) {
+    keep_block(group);
+    return Status();
+  }
   for (ScannedRow& row : group.rows) {
     row.kept = validated ? accesses_.add_read(group.table, row.read, of.first) : nullptr;
   }
@@ -269,6 +274,15 @@ Status Transaction::keep_rows(ScanWork& group, const ScanOf& of) {
     if (validated) accesses_.add_read(group.table, ScannedRead(tuple.access), of.first);
   }
   return Status();
+}
+
+void Transaction::keep_block(const ScanWork& group) {
+  CHECK(parameters_.rules->leaves_no_trace_of_reads());
+  if (group.rows.empty()) return;
+  const SlotBlock& slots = group.slots;
+  ReadBlock block{group.address(slots.first), slots.slots, slots.slot_bytes, slots.from_bits, {}};
+  for (const ScannedRow& row : group.rows) block.sums.add(row.read.read_wts, row.read.key_hash);
+  accesses_.add_block(group.table, block);
 }
 
 Status Transaction::keep_gap(ScanWork& group, const ScanOf& of) {

@@ -216,6 +216,7 @@ class Transaction final : public RowSource {
   }
   bool take_from_scan(KeyState& state);
   Status keep_scanned(const Access& seen, bool first, Access** kept);
+  void keep_block(const ScanWork& group);
   Status keep_tuples(ScanWork& group, bool first);
   Status keep_rows(ScanWork& group, const ScanOf& of);
   Status keep_gap(ScanWork& group, const ScanOf& of);

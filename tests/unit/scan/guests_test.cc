@@ -5,6 +5,7 @@
 #include "engine/txn/transaction/history.h"
 #include "engine/workloads/workload.h"
 #include "tests/unit/engine/two_sessions.h"
+#include "tests/unit/scan/lent.h"
 
 namespace rdmacc {
 namespace {
@@ -12,25 +13,6 @@ namespace {
 constexpr int kTheirRows = 900;  // so many groups that each scan takes more than once
 
 std::string name_of_row(int number) { return "row" + std::to_string(number); }
-
-// Memory for what is lent.
-class Lent {
- public:
-  explicit Lent(Session& guest) : bytes_((guest.bytes_to_lend() + 63) / 64) {
-    if (!bytes_.empty()) guest.lend(bytes_.data()->bytes);
-    guest.abort();
-  }
-  Status to(Session& host) {
-    if (bytes_.empty()) return Status();
-    return host.borrow({bytes_.data()->bytes, bytes_.size() * sizeof(Line)});
-  }
-
- private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> bytes_;
-};
 
 class GuestsTest : public TwoSessions {
  protected:
