@@ -79,7 +79,7 @@ class AccessSet {
     scan->read_again.emplace_back(read);
     return nullptr;
   }
-  // All rows that such a scan has met in a block of slots, once each.
+  // All rows that such a scan has met in a block of slots.
   void add_block(TableId table, const ReadBlock& block) {
     DCHECK(takes_reads(table));
     scanned(table)->blocks.emplace_back(block);
