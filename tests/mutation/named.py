@@ -14,9 +14,14 @@ SWAP_STAMP = ("!FAULT ? effect : effect == Effect::kStamp ? Effect::kRecord "
 
 FAULTS = {
     "engine/txn/stages/lock.cc": [
-        (MOVED, "if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {",
-         "if (!FAULT && !claims(walk.post_read, placement.work->access->table, "
-         "entry_change->hash)) {"),
+        (MOVED, "if (!claims(walk.post_read, placement.gap->table, entry_change->hash)) {",
+         "if (!FAULT && !claims(walk.post_read, placement.gap->table, entry_change->hash)) {"),
+    ],
+    "engine/txn/stages/scan_slots.cc": [
+        ("rows of a block that has been read may be others' by now",
+         "same = same && sums == block.sums;", "same = same && (FAULT || sums == block.sums);"),
+        ("rows of a block that has been read may be locked",
+         "same = if_free_to_commit(", "same = FAULT || if_free_to_commit("),
     ],
     "engine/txn/transaction/write_plan.cc": [
         (MOVED, "write.gap != nullptr && !claims(*write.gap, write.hash)",
@@ -74,8 +79,11 @@ FAULTS = {
     ],
     "engine/txn/transaction/guests.cc": [
         ("what guests have scanned is not validated",
-         "accesses_.borrow_reads(table, reads);",
-         "if (!FAULT) accesses_.borrow_reads(table, reads);"),
+         "accesses_.borrow_reads(each.table, reads);",
+         "if (!FAULT) accesses_.borrow_reads(each.table, reads);"),
+        ("blocks that guests have scanned are not validated",
+         "accesses_.borrow_blocks(each.table, blocks);",
+         "if (!FAULT) accesses_.borrow_blocks(each.table, blocks);"),
         ("gaps of what guests have scanned are not validated",
          "accesses_.add_gap_again(access);", "if (!FAULT) accesses_.add_gap_again(access);"),
         ("what guests have looked up is not validated",
