@@ -47,6 +47,7 @@ class Failure(Exception):
 
 class Sandbox:
     def __init__(self, directory, port=None, settings=None, build=None):
+        leave_when_asked()
         self.dir = os.path.abspath(directory)
         self.bin = os.path.join(self.dir, "usr/lib/postgresql/15/bin")
         self.data = os.path.join(self.dir, "data")
@@ -140,7 +141,6 @@ class Sandbox:
                               stderr=subprocess.DEVNULL, cwd="/").stdout.decode(errors="replace")
 
     def start(self):
-        leave_when_asked()
         self.write_settings()
         for attempt in range(5):
             if attempt > 0:
