@@ -35,7 +35,7 @@ static_assert(sizeof(ScannedRead) == 32);
 // All rows of a table that a scan has read in a block of slots (scan_slots.h), in place of one
 // ScannedRead each: the sums of what they were. A row's stamp only rises, so that another version
 // of one of them makes another sum; rows that come or go change their gap headers, and the sum of
-// hashes. Read and validated as a whole, a block in a tenth of the memory of its rows.
+// hashes. Kept and validated as a whole.
 struct ReadBlock {
   GlobalAddress first;
   uint32_t slots = 0;

@@ -9,34 +9,42 @@
 namespace rdmacc {
 namespace {
 
-using ReadBlocks = SlotScanTest;
+class ReadBlocks : public SlotScanTest {
+ protected:
+  ReadBlocks() : there_(engine_.add_coordinator()), other_(there_) {
+    as_one([&] {
+      table_ = make_table(1, 40);
+      elsewhere_ = make_table(2, 40);
+      CHECK(insert(elsewhere_, 0, 100, 20));
+    });
+  }
+  void begin_with_a_scan() {
+    Status status = one_->begin(options());
+    EXPECT_GE(scan(*one_, table_, status).size(), 100u);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+
+  Coordinator& there_;
+  Session other_;
+  TableId table_ = kNoTable, elsewhere_ = kNoTable;
+};
 
 TEST_F(ReadBlocks, AreNotWhatOthersHaveChanged) {
-  Coordinator& there = engine_.add_coordinator();
-  Session other(there);
-  TableId table = kNoTable;
-  as_one([&] {
-    table = make_table(1, 40);
-    ASSERT_TRUE(insert(table, 0, 100, 20));
-  });
+  as_one([&] { ASSERT_TRUE(insert(table_, 0, 100, 20)); });
   const std::vector<std::function<Status()>> changes = {
-      [&] { return other.insert(table, "new", "r"); },
-      [&] { return Status(other.remove(table, "7")); },
-      [&] { return other.insert(table, "7", "s"); },
-      [&] { return Status(other.put(table, "8", "s")); }};
+      [&] { return other_.insert(table_, "new", "r"); },
+      [&] { return Status(other_.remove(table_, "7")); },
+      [&] { return other_.insert(table_, "7", "s"); },
+      [&] { return Status(other_.put(table_, "8", "s")); }};
   for (const auto& change : changes) {
-    as_one([&] {
-      Status status = one_->begin(options());
-      EXPECT_GE(scan(*one_, table, status).size(), 100u);
-      ASSERT_TRUE(status.ok()) << status.to_string();
-    });
-    engine_.run(there, [&] {
-      ASSERT_TRUE(other.begin(options()).ok());
+    as_one([&] { begin_with_a_scan(); });
+    engine_.run(there_, [&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
       ASSERT_TRUE(change().ok());
-      ASSERT_TRUE(other.commit().ok());
+      ASSERT_TRUE(other_.commit().ok());
     });
     as_one([&] {
-      ASSERT_TRUE(one_->put(table, "9", "t").ok());
+      ASSERT_TRUE(one_->put(table_, "9", "t").ok());
       EXPECT_EQ(one_->commit().code(), Code::kAborted);
       one_->abort();
     });
@@ -44,24 +52,16 @@ TEST_F(ReadBlocks, AreNotWhatOthersHaveChanged) {
 }
 
 TEST_F(ReadBlocks, MayBeWrittenToByTheirReader) {
-  Coordinator& there = engine_.add_coordinator();
-  Session other(there);
-  TableId table = kNoTable, elsewhere = kNoTable;
   as_one([&] {
-    table = make_table(1, 40);
-    elsewhere = make_table(2, 40);
-    ASSERT_TRUE(insert(table, 0, 100, 20));
-    ASSERT_TRUE(insert(elsewhere, 0, 100, 20));
-    Status status = one_->begin(options());
-    EXPECT_EQ(scan(*one_, table, status).size(), 100u);
-    ASSERT_TRUE(status.ok()) << status.to_string();
+    ASSERT_TRUE(insert(table_, 0, 100, 20));
+    begin_with_a_scan();
   });
   // So that it is not alone, and validates.
-  engine_.run(there, [&] { ASSERT_TRUE(put_in_one(other, elsewhere, "8").ok()); });
+  engine_.run(there_, [&] { ASSERT_TRUE(put_in_one(other_, elsewhere_, "8").ok()); });
   as_one([&] {
-    EXPECT_EQ(one_->try_lock(table, "8", RowLockMode::kExclusive).value(), RowLock::kGot);
-    ASSERT_TRUE(one_->put(table, "9", "t").ok());
-    ASSERT_TRUE(one_->remove(table, "10").ok());
+    EXPECT_EQ(one_->try_lock(table_, "8", RowLockMode::kExclusive).value(), RowLock::kGot);
+    ASSERT_TRUE(one_->put(table_, "9", "t").ok());
+    ASSERT_TRUE(one_->remove(table_, "10").ok());
     EXPECT_TRUE(one_->check_reads().ok());
     EXPECT_TRUE(one_->commit().ok());
   });
@@ -69,36 +69,30 @@ TEST_F(ReadBlocks, MayBeWrittenToByTheirReader) {
 
 TEST_F(ReadBlocks, AreLentAndThenValidatedByTheHost) {
   constexpr int kRows = 3000;
-  Coordinator& there = engine_.add_coordinator();
-  Session other(there);
-  TableId table = kNoTable, elsewhere = kNoTable;
   as_one([&] {
-    table = make_table(1, 40);
-    elsewhere = make_table(2, 40);
-    for (int from = 0; from < kRows; from += 500) ASSERT_TRUE(insert(table, from, 500, 20));
-    ASSERT_TRUE(insert(elsewhere, 0, 100, 20));
+    for (int from = 0; from < kRows; from += 500) ASSERT_TRUE(insert(table_, from, 500, 20));
   });
-  for (const TableId changed : {elsewhere, table}) {
+  for (const TableId changed : {elsewhere_, table_}) {
     uint64_t walk = 0;
     HostTicket ticket;
     std::optional<Lent> lent;
     as_one([&] {
       ASSERT_TRUE(one_->begin(options()).ok());
-      ticket = one_->host(table).value();
-      ASSERT_TRUE(one_->share_scan(table, &walk).ok());
+      ticket = one_->host(table_).value();
+      ASSERT_TRUE(one_->share_scan(table_, &walk).ok());
       ASSERT_NE(walk, 0u);
     });
-    engine_.run(there, [&] {
-      Status status = other.begin_as_guest(ticket);
-      EXPECT_EQ(scan(other, table, status, &walk).size(), size_t{kRows});
-      lent.emplace(other);
+    engine_.run(there_, [&] {
+      Status status = other_.begin_as_guest(ticket);
+      EXPECT_EQ(scan(other_, table_, status, &walk).size(), size_t{kRows});
+      lent.emplace(other_);
       EXPECT_LT(lent->bytes(), sizeof(ScannedRead) * kRows / 10);
     });
     as_one([&] { ASSERT_TRUE(lent->to(*one_).ok()); });
-    engine_.run(there, [&] { ASSERT_TRUE(put_in_one(other, changed, "77").ok()); });
+    engine_.run(there_, [&] { ASSERT_TRUE(put_in_one(other_, changed, "77").ok()); });
     as_one([&] {
-      ASSERT_TRUE(one_->put(table, "9", "t").ok());
-      EXPECT_EQ(one_->commit().code(), changed == table ? Code::kAborted : Code::kOk);
+      ASSERT_TRUE(one_->put(table_, "9", "t").ok());
+      EXPECT_EQ(one_->commit().code(), changed == table_ ? Code::kAborted : Code::kOk);
       one_->abort();
     });
   }
