@@ -29,6 +29,7 @@ SERVER_PROGRAMS = ("initdb", "pg_ctl")
 PG_CONFIG = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
 PORTS = (16384, 32767)
 PORT_TRIES = 200
+INITDB_SECONDS_MAX = 30
 SOCKET_PATH_MAX = 100  # a Unix socket's path has room for 107 bytes
 
 
@@ -190,10 +191,23 @@ class Sandbox:
         return status.returncode == 0
 
     def remove(self):
+        self._await_initdb()
         self.stop("immediate")
         shutil.rmtree(self.dir, ignore_errors=True)
         if not self.socket_dir.startswith(self.dir):
             shutil.rmtree(self.socket_dir, ignore_errors=True)
+
+    def _await_initdb(self):
+        """The server of a single user that an interrupted initdb leaves ends by itself."""
+        deadline = time.monotonic() + INITDB_SECONDS_MAX
+        while time.monotonic() < deadline:
+            try:
+                pid = self.postmaster_pid()
+            except (OSError, ValueError):
+                return
+            if pid > 0 or not os.path.exists(f"/proc/{-pid}"):
+                return
+            time.sleep(0.05)
 
     def postmaster_pid(self):
         with open(os.path.join(self.data, "postmaster.pid")) as file:
