@@ -72,23 +72,29 @@ PlannedStmt* with_heap_by_default(PlannedStmt* statement, bool read_only) {
 
 /* ---- After */
 
-bool has_foreign_table(Oid relation) {
-  if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE) {
-    return get_rel_relkind(relation) == RELKIND_RELATION &&
-           get_rel_persistence(relation) != RELPERSISTENCE_TEMP &&
-           !rdmacc_relation_is_ours(relation);
-  }
+void note_copied_into(Oid relation) {
   ListCell* cell;
-  foreach (cell, find_inheritance_children(relation, NoLock)) {
-    if (has_foreign_table(lfirst_oid(cell))) return true;
+  switch (get_rel_relkind(relation)) {
+    case RELKIND_PARTITIONED_TABLE:
+      foreach (cell, find_inheritance_children(relation, NoLock))
+        note_copied_into(lfirst_oid(cell));
+      break;
+    case RELKIND_FOREIGN_TABLE:
+      rdmacc_note_foreign_server();
+      break;
+    case RELKIND_RELATION:
+      if (get_rel_persistence(relation) == RELPERSISTENCE_TEMP) break;
+      if (!rdmacc_relation_is_ours(relation)) rdmacc_note_foreign_write();
+      break;
+    default:
+      break;
   }
-  return false;
 }
 
 void note_copy(const CopyStmt* statement) {
   if (!statement->is_from || statement->relation == nullptr) return;
   const Oid relation = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (OidIsValid(relation) && has_foreign_table(relation)) rdmacc_note_foreign_write();
+  if (OidIsValid(relation)) note_copied_into(relation);
 }
 
 void note_create_as(const CreateTableAsStmt* statement) {
@@ -146,6 +152,7 @@ bool leaves_nothing_for_commit(const Node* statement) {
     case T_CallStmt:
     case T_ExplainStmt:
     case T_LockStmt:
+    case T_CopyStmt: /* unless its table is of a foreign server: note_copy() */
       return true;
     default:
       return false;

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/block.h"
 
 #include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/early_commit.h"
 #include "pg_rdmacc/query/held_rows.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/new_attempt.h"
@@ -75,17 +76,38 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
   return done;
 }
 
+struct StepRun {
+  const RdmaccStep* step;
+  DestReceiver* receiver;
+};
+
+void run_step(void* argument) {
+  const auto* run = static_cast<StepRun*>(argument);
+  run->step->run(run->step->argument, run->receiver, run->step->completion);
+}
+
+void run_step_first(const RdmaccStep* step, DestReceiver* receiver, RdmaccSent* sent) {
+  StepRun run = {step, receiver};
+  if (step->copy == nullptr) return run_step(&run);
+  rdmacc_run_copy_from_client(step->copy, sent, run_step, &run);
+}
+
+/* False: it has lost, and the error is flushed. */
 bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) {
   const MemoryContext context = CurrentMemoryContext;
   volatile bool done = true;
   PG_TRY();
   {
+    /* What a statement alone tells is compared with nothing. */
+    const bool alone = rdmacc_journal_is_alone();
+    DestReceiver* receiver = alone ? &held->rows.receiver : &held->told.receiver;
     rdmacc_note_draws_of(sent);
     if (first) {
-      step->run(step->argument, &held->told.receiver, step->completion);
+      run_step_first(step, receiver, sent);
     } else {
-      rdmacc_run_step_again(sent, &held->told.receiver, step->completion);
+      rdmacc_run_step_again(sent, receiver, step->completion);
     }
+    if (alone) rdmacc_end_lone_statement(&held->rows);
   }
   PG_CATCH();
   {
@@ -158,6 +180,15 @@ void rdmacc_run_step_in_block(const RdmaccStep* step) {
   }
   rdmacc_release_held_rows(&held.rows, context);
   note_end(sent, &held, step->completion != nullptr ? step->completion->nprocessed : 0);
+}
+
+void rdmacc_run_step_alone(const RdmaccStep* step) {
+  rdmacc_journal_begin_alone();
+  PG_TRY();
+  { rdmacc_run_step_in_block(step); }
+  PG_FINALLY();
+  { rdmacc_journal_forget(); }
+  PG_END_TRY();
 }
 
 void rdmacc_commit_block(void) {

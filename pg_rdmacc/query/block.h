@@ -1,6 +1,7 @@
 /* Statements and COMMIT of a transaction block that may be run again (replay.h): what they tell is
  * held back until they have ended, and is noted in the journal. */
 #pragma once
+#include "pg_rdmacc/query/copied_rows.h"
 #include "pg_rdmacc/query/journal.h"
 #include "pg_rdmacc/query/retry.h"
 
@@ -15,12 +16,17 @@ typedef struct RdmaccStep {
   /* Called with the receiver for its rows, in place of the client's. */
   void (*run)(void* argument, DestReceiver* receiver, QueryCompletion* completion);
   void* argument;
+  const CopyStmt* copy; /* if it is one of the client's rows, else NULL */
   RdmaccStatementText text;
   ParamListInfo params;
   DestReceiver* receiver; /* the client's */
   QueryCompletion* completion;
 } RdmaccStep;
 void rdmacc_run_step_in_block(const RdmaccStep* step);
+
+/* The same of one that is a transaction by itself (rdmacc.auto_retry), with a journal of its own:
+ * the engine's commit is part of it, if it may be early (early_commit.h). */
+void rdmacc_run_step_alone(const RdmaccStep* step);
 
 /* Before PostgreSQL's COMMIT: the engine commits where its conflict can still be met. */
 void rdmacc_commit_block(void);

@@ -89,11 +89,12 @@ bool sets_what_cannot_be_set_again(const VariableSetStmt* statement) {
   return false;
 }
 
-/* Rows come from the client or from outside, go to it as no rows do, or stay in a cursor; what the
- * journal names is no longer there. */
+/* Rows come from outside, go to the client as no rows do, or stay in a cursor; what the journal
+ * names is no longer there. */
 bool cannot_be_run_again(const Node* node) {
   switch (nodeTag(node)) {
     case T_CopyStmt:
+      return rdmacc_copy_from_client(node) == nullptr || whereToSendOutput != DestRemote;
     case T_DeclareCursorStmt:
     case T_FetchStmt:
     case T_ClosePortalStmt:
@@ -145,6 +146,19 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
   run_utility(utility, receiver, completion);
 }
 
+/* They may be all of a transaction, and lose. (DO and CALL may commit in between: that spoils the
+ * journal.) */
+bool may_be_run_again_alone(const Node* node) {
+  switch (nodeTag(node)) {
+    case T_CallStmt:
+    case T_DoStmt:
+    case T_ExecuteStmt:
+      return true;
+    default:
+      return rdmacc_copy_from_client(node) != nullptr && whereToSendOutput == DestRemote;
+  }
+}
+
 void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
   CHECK(ActivePortal != nullptr && !rdmacc_replaying());
   const Node* node = utility->statement->utilityStmt;
@@ -158,14 +172,21 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
   }
   if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
   if (cannot_be_run_again(node)) rdmacc_journal_spoil();
-  if (!rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
+  const bool alone = rdmacc_auto_retry > 0 && may_be_run_again_alone(node) &&
+                     !rdmacc_journal_is_open() && rdmacc_is_whole_transaction();
+  if (!alone && !rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
   const RdmaccStep step = {.run = run_step,
                            .argument = utility,
+                           .copy = rdmacc_copy_from_client(node),
                            .text = text_of(utility),
                            .params = utility->params,
                            .receiver = receiver,
                            .completion = completion};
-  rdmacc_run_step_in_block(&step);
+  if (alone) {
+    rdmacc_run_step_alone(&step);
+  } else {
+    rdmacc_run_step_in_block(&step);
+  }
 }
 
 void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
@@ -186,7 +207,13 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 void transaction_ended(XactEvent event, void*) {
   const bool ended =
       event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE;
-  if (!ended || rdmacc_replaying()) return;
+  if (!ended) return;
+  if (rdmacc_journal_is_alone()) {
+    /* A procedure has committed what must not be done again. */
+    if (event == XACT_EVENT_COMMIT) rdmacc_journal_spoil();
+    return;
+  }
+  if (rdmacc_replaying()) return;
   rdmacc_note_draws_of(nullptr);
   rdmacc_journal_forget();
   began = false;

@@ -12,6 +12,8 @@ namespace {
 MemoryContext memory; /* of the journal, under TopMemoryContext; NULL before the first block */
 List* statements;     /* RdmaccSent*, in `memory` */
 bool is_open;
+bool is_alone;
+bool has_copied; /* one of them is COPY FROM STDIN */
 TimestampTz started_at;
 
 char* copy_text(RdmaccStatementText where) {
@@ -41,18 +43,30 @@ RdmaccSent* append(RdmaccStatementText where, ParamListInfo params) {
   return sent;
 }
 
-}  // namespace
-
-void rdmacc_journal_begin(RdmaccStatementText where) {
-  CHECK(!is_open);
-  if (rdmacc_replay_limit == 0) return;
+void open_empty(bool alone) {
+  CHECK(!is_open && statements == NIL);
   if (memory == nullptr) {
     memory = AllocSetContextCreate(TopMemoryContext, "rdmacc journal", ALLOCSET_SMALL_SIZES);
   }
   is_open = true;
+  is_alone = alone;
   started_at = GetCurrentTransactionStartTimestamp();
+}
+
+}  // namespace
+
+void rdmacc_journal_begin(RdmaccStatementText where) {
+  if (rdmacc_replay_limit == 0) return;
+  open_empty(false);
   append(where, nullptr)->ended = true;
 }
+
+void rdmacc_journal_begin_alone(void) {
+  CHECK(!IsTransactionBlock());
+  open_empty(true);
+}
+
+bool rdmacc_journal_is_alone(void) { return is_alone; }
 
 RdmaccSent* rdmacc_journal_add(RdmaccStatementText where, ParamListInfo params) {
   if (!is_open) return nullptr;
@@ -75,20 +89,39 @@ void rdmacc_journal_note_draw(RdmaccSent* sent, const RdmaccDraw* draw) {
   if (!has_room()) rdmacc_journal_spoil();
 }
 
+void rdmacc_journal_keep_copied(RdmaccSent* sent, const char* bytes, int length) {
+  CHECK(!sent->ended && length >= 0);
+  has_copied = true;
+  if (sent->copied == nullptr) {
+    const MemoryContext previous = MemoryContextSwitchTo(memory);
+    sent->copied = makeStringInfo();
+    MemoryContextSwitchTo(previous);
+  }
+  if (!is_open) return;
+  const Size limit = static_cast<Size>(rdmacc_replay_memory_kb) * 1024;
+  if (static_cast<Size>(sent->copied->len) + static_cast<Size>(length) > limit) {
+    return rdmacc_journal_spoil();
+  }
+  appendBinaryStringInfo(sent->copied, bytes, length);
+  if (!has_room()) rdmacc_journal_spoil();
+}
+
 /* A statement that is being run still has its entry. */
 void rdmacc_journal_spoil(void) { is_open = false; }
 
 void rdmacc_journal_forget(void) {
-  is_open = false;
+  is_open = is_alone = has_copied = false;
   if (statements == NIL) return;
   statements = NIL;
   MemoryContextReset(memory);
 }
 
+bool rdmacc_journal_has_copied(void) { return has_copied; }
+
 bool rdmacc_journal_is_open(void) { return is_open; }
 
 bool rdmacc_journal_is_whole(void) {
-  return is_open && static_cast<RdmaccSent*>(llast(statements))->ended;
+  return is_open && (statements == NIL || static_cast<RdmaccSent*>(llast(statements))->ended);
 }
 
 TimestampTz rdmacc_journal_started_at(void) { return started_at; }

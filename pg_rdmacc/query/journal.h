@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "datatype/timestamp.h"
+#include "lib/stringinfo.h"
 #include "nodes/params.h"
 #include "nodes/pg_list.h"
 
@@ -24,9 +25,11 @@ typedef struct RdmaccDraw {
 typedef struct RdmaccSent {
   const char* text; /* of this statement alone */
   ParamListInfo params;
-  TimestampTz at;  /* the time of its statement_timestamp() */
-  List* draws;     /* RdmaccDraw*, in the order in which they were drawn */
-  int draws_given; /* of them, since the statement has begun the last time */
+  TimestampTz at;    /* the time of its statement_timestamp() */
+  List* draws;       /* RdmaccDraw*, in the order in which they were drawn */
+  int draws_given;   /* of them, since the statement has begun the last time */
+  StringInfo copied; /* what the client has sent for COPY FROM STDIN; NULL before it was asked */
+  bool copied_whole; /* that was all */
   RdmaccTold told;
   bool ended; /* and has told all that it tells */
 } RdmaccSent;
@@ -41,11 +44,22 @@ typedef struct RdmaccStatementText {
 /* A BEGIN of the client's has been executed. Nothing of its transaction has been before. */
 void rdmacc_journal_begin(RdmaccStatementText text);
 
+/* Of a statement that is a transaction by itself, and about to be run. */
+void rdmacc_journal_begin_alone(void);
+bool rdmacc_journal_is_alone(void);
+
 /* The next statement, about to be run. NULL if the journal does not have, or does not take it. */
 RdmaccSent* rdmacc_journal_add(RdmaccStatementText text, ParamListInfo params);
 
 /* Appends it to the statement's draws. */
 void rdmacc_journal_note_draw(RdmaccSent* sent, const RdmaccDraw* draw);
+
+/* Appends bytes to what the client has sent for it, or spoils the journal where that is too much.
+ */
+void rdmacc_journal_keep_copied(RdmaccSent* sent, const char* bytes, int length);
+
+/* Numbers of sequences that COPY gives its rows are not among the draws. */
+bool rdmacc_journal_has_copied(void);
 
 /* Something is being done in the block that cannot be done again. */
 void rdmacc_journal_spoil(void);
@@ -61,5 +75,5 @@ bool rdmacc_journal_is_open(void);
 /* Of BEGIN's transaction_timestamp(). */
 TimestampTz rdmacc_journal_started_at(void);
 int rdmacc_journal_count(void);
-RdmaccSent* rdmacc_journal_at(int index); /* 0: BEGIN */
+RdmaccSent* rdmacc_journal_at(int index); /* 0: BEGIN, unless it is of one alone */
 }

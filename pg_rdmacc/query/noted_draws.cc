@@ -74,6 +74,11 @@ Value drawn(Oid function, Oid object, Draw draw) {
   return value;
 }
 
+/* The number that was drawn last may be COPY's, which draws another one the next time. */
+void note_that_it_tells_a_number(void) {
+  if (rdmacc_journal_has_copied()) rdmacc_journal_spoil();
+}
+
 /* As for an INSERT into the table whose column it is: what an INSERT could not draw is not drawn in
  * this way either. */
 bool may_insert(Oid sequence) {
@@ -102,6 +107,7 @@ Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS) {
 }
 
 Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
+  note_that_it_tells_a_number();
   const Oid sequence = PG_GETARG_OID(0);
   PG_RETURN_INT64(drawn<int64>(F_CURRVAL, sequence, [&] {
     return DatumGetInt64(DirectFunctionCall1(currval_oid, ObjectIdGetDatum(sequence)));
@@ -110,6 +116,7 @@ Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
 
 Datum rdmacc_noted_lastval(PG_FUNCTION_ARGS) {
   static_cast<void>(fcinfo);
+  note_that_it_tells_a_number();
   PG_RETURN_INT64(drawn<int64>(F_LASTVAL, InvalidOid, [] {
     return DatumGetInt64(DirectFunctionCall1(lastval, static_cast<Datum>(0)));
   }));

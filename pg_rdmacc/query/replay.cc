@@ -14,9 +14,11 @@ extern "C" {
 #include "access/xact.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
+#include "utils/resowner.h"
 }
 
 namespace {
@@ -27,6 +29,8 @@ bool replaying;
 int losses;        /* of the statement that is being run, so far */
 int lost_protocol; /* the last time */
 ErrorData* lost_error;
+
+int losses_max(void) { return rdmacc_journal_is_alone() ? rdmacc_auto_retry : rdmacc_replay_limit; }
 
 /* ---- Running the journal again */
 
@@ -51,7 +55,7 @@ void set_time(TimestampTz transaction, TimestampTz statement) {
 
 /* What it tells, which may be an error. That leaves the subtransaction failed, for the ROLLBACK TO
  * that follows. True when the order of its rows matters. */
-bool run_one(const RdmaccSent* sent, RdmaccToldRows* rows) {
+bool run_one(RdmaccSent* sent, RdmaccToldRows* rows) {
   QueryCompletion completion;
   InitializeQueryCompletion(&completion);
   const MemoryContext context = CurrentMemoryContext;
@@ -116,9 +120,10 @@ void run_journal_again(void) {
       run_again(i, memory);
       MemoryContextSwitchTo(TopMemoryContext);
       MemoryContextReset(memory);
-      if (i == 0) rdmacc_back_off(losses, rdmacc_replay_limit);
+      if (i == 0) rdmacc_back_off(losses, losses_max());
     }
     StartTransactionCommand();
+    if (begun == 0) rdmacc_back_off(losses, losses_max());
     set_time(rdmacc_journal_started_at(), now);
   }
   PG_FINALLY();
@@ -136,7 +141,7 @@ void run_journal_again(void) {
   MemoryContextSwitchTo(context);
   ErrorData* error = CopyErrorData();
   FlushErrorState();
-  rdmacc_fail_block();
+  if (!rdmacc_journal_is_alone()) rdmacc_fail_block();
   MemoryContextSwitchTo(context);
   rdmacc_forget_owners();
   ThrowErrorData(error);
@@ -187,7 +192,7 @@ bool rdmacc_take_loss(MemoryContext context, bool told_already) {
   if (!rdmacc_caught_conflict() || told_already || !rdmacc_journal_is_open()) return false;
   /* Plans, and what the session knows of the catalog, may rely on what goes with the attempt. */
   if (rdmacc_transaction_wrote_catalog()) return false;
-  const bool last = losses >= rdmacc_replay_limit;
+  const bool last = losses >= losses_max();
   rdmacc_count_loss(last);
   if (last) return false;
   lost_protocol = rdmacc_conflict_protocol();
@@ -204,15 +209,19 @@ void rdmacc_come_to(QueryDesc* query, MemoryContext context) {
   }
 }
 
-void rdmacc_run_step_again(const RdmaccSent* sent, DestReceiver* receiver,
-                           QueryCompletion* completion) {
+void rdmacc_run_step_again(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
   CHECK(!replaying && !sent->ended);
   PG_TRY();
   {
     replaying = true;
+    /* The portal's owner goes where a procedure commits. */
+    if (rdmacc_journal_is_alone()) CurrentResourceOwner = TopTransactionResourceOwner;
     rdmacc_run_sent(sent, receiver, completion);
   }
   PG_FINALLY();
-  { replaying = false; }
+  {
+    replaying = false;
+    if (ActivePortal->resowner != nullptr) CurrentResourceOwner = ActivePortal->resowner;
+  }
   PG_END_TRY();
 }

@@ -36,6 +36,5 @@ bool rdmacc_take_loss(MemoryContext context, bool told_already);
 void rdmacc_come_to(QueryDesc* query, MemoryContext context);
 
 /* Of a statement that is no query: once more, with its rows for the client. */
-void rdmacc_run_step_again(const RdmaccSent* sent, DestReceiver* receiver,
-                           QueryCompletion* completion);
+void rdmacc_run_step_again(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
 }

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/retry.h"
 
-#include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/client_messages.h"
+#include "pg_rdmacc/query/early_commit.h"
 #include "pg_rdmacc/query/held_rows.h"
 #include "pg_rdmacc/query/kept_owner.h"
 #include "pg_rdmacc/query/lost_attempt.h"
@@ -11,27 +12,16 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
-#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
-#include "commands/trigger.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
-#include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/resowner.h"
-
-/* Of libpq/libpq.h, which needs headers of other packages. */
-extern void pq_startmsgread(void);
-extern void pq_endmsgread(void);
-extern int pq_peekbyte(void);
-extern bool pq_buffer_has_data(void);
 }
 
 namespace {
@@ -78,52 +68,6 @@ bool may_find_memory(const RdmaccHeldRows* held, int waits) {
          waits < kMemoryWaitsMax;
 }
 
-/* ---- The engine's commit at the statement's end, and not in PostgreSQL's commit, which follows:
- * where its conflict can still be met by running the statement again */
-
-/* Rows that are sent after the commit, with interrupts held: so much goes out without a client that
- * reads along. */
-constexpr Size kSendableBytesMax = 64 * 1024;
-
-/* Its output is PostgreSQL's own and does not fail. */
-bool is_plain_type(Oid type) {
-  return type < FirstNormalObjectId && type != RECORDOID && type != RECORDARRAYOID;
-}
-
-/* Some types have no binary form: raised now rather than later. */
-void look_up_output(Oid type, int format) {
-  Oid function = InvalidOid;
-  bool variable_length = false;
-  if (format == 0) {
-    getTypeOutputInfo(type, &function, &variable_length);
-  } else {
-    getTypeBinaryOutputInfo(type, &function, &variable_length);
-  }
-}
-
-/* Sending the rows raises no error. */
-bool can_be_sent(const RdmaccHeldRows* held) {
-  if (!held->started) return true;
-  if (held->passing || held->bytes > kSendableBytesMax) return false;
-  if (pg_get_client_encoding() != GetDatabaseEncoding()) return false;
-  CHECK(ActivePortal != nullptr && held->type != nullptr);
-  const int16* formats = ActivePortal->formats;
-  for (int i = 0; i < held->type->natts; i++) {
-    const Oid type = TupleDescAttr(held->type, i)->atttypid;
-    if (!is_plain_type(type)) return false;
-    look_up_output(type, formats != nullptr ? formats[i] : 0);
-  }
-  return true;
-}
-
-/* Commits if nothing that is still to come can fail: the query has run, triggers that were
- * deferred have, too, and `held` has its rows. Raises the conflict. */
-void commit_early(const RdmaccHeldRows* held) {
-  if (!rdmacc_engine_may_commit_early()) return;
-  if (bridge_txn_has_writes() && !can_be_sent(held)) return;
-  rdmacc_commit_engine_early();
-}
-
 /* ---- How */
 
 void wait_for_memory(int waits) {
@@ -144,12 +88,7 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   {
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
-    if (rdmacc_transaction_used()) {
-      /* As at the commit, which is next: so they may fail here, and it may be early. */
-      AfterTriggerFireDeferred();
-      rdmacc_check_unique(nullptr);
-      commit_early(held);
-    }
+    rdmacc_end_lone_statement(held);
   }
   PG_CATCH();
   {
@@ -181,12 +120,15 @@ bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, 
          portal->resowner != nullptr && CurrentResourceOwner == portal->resowner;
 }
 
-bool rdmacc_may_run_again(const QueryDesc* query) {
-  if (rdmacc_auto_retry == 0) return false;
+bool rdmacc_is_whole_transaction(void) {
   if (IsTransactionBlock() || IsSubTransaction() || (MyXactFlags & XACT_FLAGS_PIPELINING) != 0) {
     return false;
   }
-  return may_use_tables_of_ours(query) && ends_transaction(ActivePortal);
+  return ends_transaction(ActivePortal);
+}
+
+bool rdmacc_may_run_again(const QueryDesc* query) {
+  return rdmacc_auto_retry > 0 && may_use_tables_of_ours(query) && rdmacc_is_whole_transaction();
 }
 
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {

@@ -22,7 +22,10 @@ typedef void (*RdmaccAttempt)(QueryDesc* query);
  * the client has sent. */
 bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, uint64 count);
 
-/* Of such a one: it is all of its transaction, too, and may be run again. */
+/* The client's statement, which the active portal runs, is all of its transaction. */
+bool rdmacc_is_whole_transaction(void);
+
+/* Of such a query: it is all of its transaction, too, and may be run again. */
 bool rdmacc_may_run_again(const QueryDesc* query);
 
 /* Such a query. `attempt` is called as often as the setting allows. */

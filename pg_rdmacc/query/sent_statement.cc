@@ -1,5 +1,7 @@
 #include "pg_rdmacc/query/sent_statement.h"
 
+#include "pg_rdmacc/query/copied_rows.h"
+
 extern "C" {
 #include "nodes/parsenodes.h"
 #include "parser/analyze.h"
@@ -42,9 +44,27 @@ List* plan(const RdmaccSent* sent, RawStmt* raw, bool* ordered) {
   return plans;
 }
 
+struct PortalToRun {
+  Portal portal;
+  DestReceiver* receiver;
+  QueryCompletion* completion;
+};
+
+void run_portal(void* argument) {
+  const auto* run = static_cast<PortalToRun*>(argument);
+  static_cast<void>(
+      PortalRun(run->portal, FETCH_ALL, true, true, run->receiver, run->receiver, run->completion));
+}
+
+const CopyStmt* copy_of(List* plans) {
+  if (list_length(plans) != 1) return nullptr;
+  const Node* utility = linitial_node(PlannedStmt, plans)->utilityStmt;
+  return utility != nullptr ? rdmacc_copy_from_client(utility) : nullptr;
+}
+
 }  // namespace
 
-bool rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
+bool rdmacc_run_sent(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
   List* parsed = pg_parse_query(sent->text);
   /* Where a statement stands in a message that has several is not always known. */
   if (list_length(parsed) != 1) {
@@ -59,7 +79,12 @@ bool rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryComple
   portal->visible = false;
   PortalDefineQuery(portal, nullptr, sent->text, CreateCommandTag(raw->stmt), plans, nullptr);
   PortalStart(portal, sent->params, 0, InvalidSnapshot);
-  static_cast<void>(PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, completion));
+  PortalToRun run = {portal, receiver, completion};
+  if (const CopyStmt* copy = copy_of(plans)) {
+    rdmacc_run_copy_from_client(copy, sent, run_portal, &run);
+  } else {
+    run_portal(&run);
+  }
   PortalDrop(portal, false);
   return ordered;
 }

@@ -9,5 +9,5 @@ extern "C" {
 /* Parses, plans and runs it in a portal of its own; its rows go to `receiver`. In a transaction,
  * which has no snapshot set. Raises what the statement raises. True when the order of its rows
  * matters. */
-bool rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
+bool rdmacc_run_sent(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
 }

@@ -123,10 +123,10 @@ void define_session_settings(void) {
                           "Of how many statements a block may be that is run again.", nullptr,
                           &rdmacc_replay_statements, 1000, 1, INT_MAX, PGC_USERSET, 0, nullptr,
                           nullptr, nullptr);
-  DefineCustomIntVariable("rdmacc.replay_memory",
-                          "Memory for the statements of a block that may be run again.", nullptr,
-                          &rdmacc_replay_memory_kb, 1024, 8, MAX_KILOBYTES, PGC_USERSET,
-                          GUC_UNIT_KB, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.replay_memory", "Memory for the statements of a block that may be run again.",
+      "And for what the client has sent for COPY FROM STDIN.", &rdmacc_replay_memory_kb, 1024, 8,
+      MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "rdmacc.kept_executors",
       "Of how many prepared statements a session keeps what the executor has made of their plans.",

@@ -8,6 +8,9 @@ from hammer import CLIENTS, hammer, retries, value
 from harness import Session, equal, eventually, fails_with, matches, protocols, run, true
 
 EACH = 60
+FEW = 25
+# What runs a statement again asks no protocol but for its conflict.
+WITH_EVERY_SCRIPT = ("nowait", "occ", "mvcc", "calvin")
 SET_UP = """
 CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL) USING rdmacc;
 INSERT INTO t SELECT i, 0 FROM generate_series(1, 100) i;
@@ -26,6 +29,10 @@ BEGIN
   UPDATE t SET v = v + 1 WHERE id = wanted RETURNING v INTO result;
   RETURN result;
 END $$;
+CREATE PROCEDURE add_to(wanted int, INOUT result int) LANGUAGE plpgsql AS
+  $$ BEGIN result := add_one(wanted); END $$;
+CREATE PROCEDURE add_and_commit(first int, second int) LANGUAGE plpgsql AS
+  $$ BEGIN PERFORM add_one(first); COMMIT; PERFORM add_one(second); END $$;
 """
 # name: (statement, by which messages of PostgreSQL's protocol)
 SCRIPTS = {
@@ -33,6 +40,11 @@ SCRIPTS = {
     "returning": ("UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v;", "prepared"),
     "upsert": ("INSERT INTO t VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET v = t.v + 1;", "extended"),
     "function": ("SELECT add_one(1);", "simple"),
+    "call": ("CALL add_to(1, 0);", "simple"),
+    "prepared call": ("CALL add_to(1, 0);", "prepared"),
+    "do": ("DO $$ BEGIN PERFORM add_one(1); END $$;", "simple"),
+    "execute": ("PREPARE p AS UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v;\nEXECUTE p;\nDEALLOCATE p;",
+                "simple"),
     "with": ("WITH u AS (UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v) SELECT * FROM u;", "simple"),
 }
 
@@ -45,10 +57,13 @@ def no_client_sees_a_conflict(box):
     """And nothing is lost or done twice."""
     for protocol in protocols(box):
         before = retries(box, protocol)
-        for name, (script, mode) in SCRIPTS.items():
+        names = SCRIPTS if protocol in WITH_EVERY_SCRIPT else ("update", "call")
+        for name in names:
+            script, mode = SCRIPTS[name]
+            each = EACH if name == "update" else FEW
             box.psql("UPDATE t SET v = 0 WHERE id = 1")
-            equal(hammer(box, protocol, script, mode), 0, f"{protocol}, {name}: failed")
-            equal(value(box), CLIENTS * EACH, f"{protocol}, {name}: additions")
+            equal(hammer(box, protocol, script, mode, each=each), 0, f"{protocol}, {name}: failed")
+            equal(value(box), CLIENTS * each, f"{protocol}, {name}: additions")
         print(f"  {protocol}: {retries(box, protocol) - before} retries", flush=True)
         # Under WOUND_WAIT a holder that has its only lock commits, whether it is wounded or not.
         if protocol != "woundwait":
@@ -97,8 +112,12 @@ def loses(box, sql, settings=""):
 def it_gives_up_in_the_end(box):
     with Held(box):
         equal(loses(box, "UPDATE t SET v = v + 1 WHERE id = 1"), "3|1", "retries of a statement")
-        equal(loses(box, "SELECT v FROM t WHERE id = 1"), "3|1", "of a query")
-        equal(loses(box, "SELECT add_one(1)"), "3|1", "of a function")
+        once = "SET rdmacc.auto_retry = 1;"
+        equal(loses(box, "SELECT v FROM t WHERE id = 1", once), "1|1", "of a query")
+        equal(loses(box, "SELECT add_one(1)", once), "1|1", "of a function")
+        equal(loses(box, "DO $$ BEGIN PERFORM add_one(1); END $$", once), "1|1", "of a block of code")
+        equal(loses(box, "CALL add_to(1, 0)", once), "1|1", "of a procedure")
+        equal(loses(box, "PREPARE p AS SELECT add_one(1);\nEXECUTE p;", once), "1|1", "of a prepared statement")
 
 
 def what_the_client_has_begun_it_has_to_repeat(box):
@@ -107,7 +126,7 @@ def what_the_client_has_begun_it_has_to_repeat(box):
         equal(loses(box, "BEGIN; UPDATE t SET v = v + 1 WHERE id = 1;"), "0|0", "in a block")
         equal(loses(box, "SELECT 1 \\; UPDATE t SET v = v + 1 WHERE id = 1;"), "0|0", "of two")
         equal(loses(box, "UPDATE t SET v = v + 1 WHERE id = 1 \\; SELECT 1;"), "0|0", "of two")
-        equal(loses(box, "DO $$ BEGIN UPDATE t SET v = v + 1 WHERE id = 1; END $$"), "0|0", "DO")
+        equal(loses(box, "DO $$ BEGIN PERFORM pg_advisory_lock(1), add_one(1); END $$"), "0|0", "a session's lock")
         equal(loses(box, "EXPLAIN ANALYZE UPDATE t SET v = v WHERE id = 1"), "0|0", "EXPLAIN")
 
 
@@ -140,6 +159,30 @@ def it_ends_as_soon_as_the_other_does(box):
     loser.close()
     equal(box.psql("SELECT count(*), min(v) > 1 FROM noted"), "1|t", "notes, and their number")
     equal(box.psql("SELECT v FROM t WHERE id = 1000"), "7", "row that each attempt inserted")
+
+
+def what_a_procedure_has_committed_is_not_done_again(box):
+    box.psql("UPDATE t SET v = 0 WHERE id IN (1, 2, 3)")
+    with Held(box):
+        equal(loses(box, "CALL add_and_commit(2, 1)"), "0|0", "after its COMMIT")
+    equal((value(box), value(box, 2)), (0, 1), "what it has committed")
+    caller = Session(box)
+    caller.run("SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000;")
+    box.psql("SELECT rdmacc.stat_reset()")
+    with Held(box):
+        caller.send("CALL add_and_commit(1, 3);")
+        eventually(lambda: int(counts(box).split("|")[0]) > 1, "attempts before its COMMIT")
+    equal(caller.result(), "", "the procedure")
+    equal(caller.run("SELECT v FROM t WHERE id IN (1, 3);"), "1\n1", "additions")
+    caller.run("CREATE PROCEDURE adds_and_takes_back() LANGUAGE plpgsql AS"
+               " $$ BEGIN PERFORM add_one(3); ROLLBACK; PERFORM add_one(1); END $$;")
+    with Held(box):
+        caller.send("CALL adds_and_takes_back();")
+        before = int(counts(box).split("|")[0])
+        eventually(lambda: int(counts(box).split("|")[0]) > before + 1, "attempts after its ROLLBACK")
+    equal(caller.result(), "", "the procedure")
+    equal(caller.run("SELECT v FROM t WHERE id IN (1, 3);"), "2\n1", "additions")
+    caller.close()
 
 
 def timeouts_end_it(box):
@@ -218,7 +261,7 @@ def statistics_count_statements_once(box):
 
 run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_gives_up_in_the_end,
     what_the_client_has_begun_it_has_to_repeat, rows_that_have_gone_are_not_taken_back,
-    it_ends_as_soon_as_the_other_does, timeouts_end_it, every_value_is_returned_once,
+    it_ends_as_soon_as_the_other_does, what_a_procedure_has_committed_is_not_done_again, timeouts_end_it, every_value_is_returned_once,
     what_is_pipelined_stays_one_transaction, readers_see_one_moment,
     what_waits_for_the_commit_comes_before_an_early_one, statistics_count_statements_once,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",

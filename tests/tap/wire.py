@@ -36,7 +36,8 @@ class Wire:
         return got
 
     def read_until_ready(self):
-        """What the server says until it is ready: rows as lists of texts, completions, "error 40001", "suspended"."""
+        """What the server says until it is ready: rows as lists of texts, completions, "error 40001", "suspended",
+        "copy in 0 2" (the format and the number of columns)."""
         said = []
         while True:
             kind, length = struct.unpack("!cI", self.read(5))
@@ -48,6 +49,8 @@ class Wire:
             elif kind == b"E":
                 fields = dict((part[:1], part[1:]) for part in body.split(b"\0") if part)
                 said.append("error " + fields[b"C"].decode())
+            elif kind == b"G":
+                said.append("copy in {} {}".format(*struct.unpack("!BH", body[:3])))
             elif kind == b"s":
                 said.append("suspended")
             elif kind == b"Z":
@@ -55,6 +58,17 @@ class Wire:
 
     def query(self, sql):
         self.message("Q", sql.encode() + b"\0")
+        return self.read_until_ready()
+
+    def copy(self, sql, *data, end="c", reason=b""):
+        """COPY FROM STDIN, in one go: the server reads what follows its statement when it wants it."""
+        self.message("Q", sql.encode() + b"\0")
+        return self.copied(*data, end=end, reason=reason)
+
+    def copied(self, *data, end="c", reason=b""):
+        for part in data:
+            self.message("d", part)
+        self.message(end, reason)
         return self.read_until_ready()
 
     def prepare(self, name, sql):

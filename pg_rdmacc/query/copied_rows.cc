@@ -1,0 +1,211 @@
+/* PostgreSQL's COPY reads the messages of the client's protocol itself, and nothing can be put in
+ * between. Where it believes that there is no client it reads the C library's `stdin` in their
+ * place, in the same formats: that is a stream of ours while it runs. Its belief lasts until it
+ * reads the first time, so that what it tells and raises from there on goes to the client as
+ * always. */
+#include "pg_rdmacc/query/copied_rows.h"
+
+#include "pg_rdmacc/query/client_messages.h"
+
+#include <stdio_ext.h>
+
+extern "C" {
+#include "access/table.h"
+#include "commands/copy.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
+namespace {
+
+constexpr Size kBufferBytes = 64 * 1024; /* as much as COPY reads at once */
+
+/* One COPY that is being run. */
+struct CopyInput {
+  const CopyStmt* statement;
+  RdmaccSent* sent;
+  int given;              /* bytes of those that are kept */
+  StringInfoData message; /* the client's last one */
+  CommandDest output;     /* where messages go, except before the first read */
+  bool begun;             /* it has read */
+  FILE* previous_stdin;
+};
+
+bool is_binary(const CopyStmt* copy) {
+  bool binary = false;
+  ListCell* cell;
+  foreach (cell, copy->options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    if (strcmp(option->defname, "format") == 0) {
+      binary = strcmp(defGetString(option), "binary") == 0;
+    }
+  }
+  return binary;
+}
+
+/* COPY has locked the table by now. */
+int count_columns(const CopyStmt* copy) {
+  Relation table = table_openrv(copy->relation, NoLock);
+  const int count = list_length(CopyGetAttnums(RelationGetDescr(table), table, copy->attlist));
+  table_close(table, NoLock);
+  return count;
+}
+
+/* CopyInResponse: the client may send. */
+void ask_client(const CopyStmt* copy) {
+  const int16 format = is_binary(copy) ? 1 : 0;
+  const int columns = count_columns(copy);
+  StringInfoData message;
+  pq_beginmessage(&message, 'G');
+  pq_sendbyte(&message, static_cast<uint8>(format));
+  pq_sendint16(&message, static_cast<uint16>(columns));
+  for (int i = 0; i < columns; i++) pq_sendint16(&message, static_cast<uint16>(format));
+  pq_endmessage(&message);
+  pq_flush();
+}
+
+void raise_lost_client(void) {
+  ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE),
+                  errmsg("unexpected EOF on client connection with an open transaction")));
+}
+
+/* A message whole, whatever a cancel says meanwhile. Its type. */
+int read_message(StringInfo message) {
+  HOLD_CANCEL_INTERRUPTS();
+  pq_startmsgread();
+  const int type = pq_getbyte();
+  if (type == EOF) raise_lost_client();
+  if (type == 0 || strchr("dcfHS", type) == nullptr) {
+    ereport(FATAL, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+                    errmsg("unexpected message type 0x%02X during COPY from stdin", type)));
+  }
+  if (pq_getmessage(message, type == 'd' ? PQ_LARGE_MESSAGE_LIMIT : PQ_SMALL_MESSAGE_LIMIT) != 0) {
+    raise_lost_client();
+  }
+  RESUME_CANCEL_INTERRUPTS();
+  return type;
+}
+
+/* False at the end of what the client sends. */
+bool receive(CopyInput* input) {
+  for (;;) {
+    switch (read_message(&input->message)) {
+      case 'd':
+        if (input->message.len == 0) break;
+        rdmacc_journal_keep_copied(input->sent, input->message.data, input->message.len);
+        return true;
+      case 'c':
+        resetStringInfo(&input->message);
+        input->sent->copied_whole = true;
+        return false;
+      case 'f':
+        ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED),
+                        errmsg("COPY from stdin failed: %s", pq_getmsgstring(&input->message))));
+        break;
+      default: /* Flush and Sync, of clients that do not wait for an answer */
+        break;
+    }
+  }
+}
+
+void begin_to_read(CopyInput* input) {
+  input->begun = true;
+  whereToSendOutput = input->output;
+  if (input->sent->copied != nullptr) return; /* it has been asked by an earlier attempt */
+  CHECK(whereToSendOutput == DestRemote);
+  rdmacc_journal_keep_copied(input->sent, "", 0);
+  ask_client(input->statement);
+}
+
+int give(char* buffer, size_t size, const char* bytes, int* from, int end) {
+  CHECK(*from < end);
+  const int count = static_cast<int>(Min(size, static_cast<size_t>(end - *from)));
+  memcpy(buffer, bytes + *from, static_cast<size_t>(count));
+  *from += count;
+  return count;
+}
+
+/* The stream's: bytes in `buffer`, 0 at the end. */
+ssize_t read_copied(void* cookie, char* buffer, size_t size) {
+  auto* input = static_cast<CopyInput*>(cookie);
+  if (!input->begun) begin_to_read(input);
+  const StringInfoData* kept = input->sent->copied;
+  if (input->given < kept->len) return give(buffer, size, kept->data, &input->given, kept->len);
+  CHECK(input->given == kept->len);
+  StringInfo message = &input->message;
+  if (message->cursor == message->len) {
+    if (input->sent->ended || input->sent->copied_whole || !receive(input)) return 0;
+    input->given = kept->len;
+    message->cursor = 0;
+  }
+  return give(buffer, size, message->data, &message->cursor, message->len);
+}
+
+/* COPY stops at an end-of-data line, which more may follow. */
+void drain(CopyInput* input) {
+  char rest[1024];
+  while (read_copied(input, rest, sizeof rest) > 0) CHECK_FOR_INTERRUPTS();
+}
+
+FILE* open_stream(CopyInput* input) {
+  const cookie_io_functions_t functions = {
+      .read = read_copied, .write = nullptr, .seek = nullptr, .close = nullptr};
+  FILE* stream = fopencookie(input, "r", functions);
+  if (stream == nullptr) ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+  /* An error leaves fread() by longjmp(), which would not unlock the stream. */
+  __fsetlocking(stream, FSETLOCKING_BYCALLER);
+  setvbuf(stream, static_cast<char*>(palloc(kBufferBytes)), _IOFBF, kBufferBytes);
+  return stream;
+}
+
+void end_input(CopyInput* input) {
+  fclose(stdin);
+  stdin = input->previous_stdin;
+  whereToSendOutput = input->output;
+}
+
+}  // namespace
+
+const CopyStmt* rdmacc_copy_from_client(const Node* node) {
+  if (!IsA(node, CopyStmt)) return nullptr;
+  const auto* copy = reinterpret_cast<const CopyStmt*>(node);
+  const bool from_client = copy->is_from && copy->filename == nullptr && !copy->is_program;
+  return from_client ? copy : nullptr;
+}
+
+void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, void (*run)(void*),
+                                 void* argument) {
+  CHECK(statement->is_from && statement->relation != nullptr && sent != nullptr);
+  const MemoryContext context = CurrentMemoryContext;
+  CopyInput input = {};
+  input.statement = statement;
+  input.sent = sent;
+  input.output = whereToSendOutput;
+  input.previous_stdin = stdin;
+  initStringInfo(&input.message);
+  stdin = open_stream(&input);
+  whereToSendOutput = DestNone;
+  PG_TRY();
+  {
+    run(argument);
+    drain(&input);
+  }
+  PG_CATCH();
+  {
+    const bool told = input.begun;
+    end_input(&input);
+    if (told) PG_RE_THROW();
+    /* Raised anew: it has been noted that the client is not to see it. */
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    ThrowErrorData(error);
+  }
+  PG_END_TRY();
+  end_input(&input);
+  pfree(input.message.data);
+}

@@ -1,0 +1,64 @@
+#include "pg_rdmacc/query/early_commit.h"
+
+#include "pg_rdmacc/bridge/engine_bridge.h"
+#include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "mb/pg_wchar.h"
+#include "tcop/pquery.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+}
+
+namespace {
+
+/* Rows that are sent after the commit, with interrupts held: so much goes out without a client that
+ * reads along. */
+constexpr Size kSendableBytesMax = 64 * 1024;
+
+/* Its output is PostgreSQL's own and does not fail. */
+bool is_plain_type(Oid type) {
+  return type < FirstNormalObjectId && type != RECORDOID && type != RECORDARRAYOID;
+}
+
+/* Some types have no binary form: raised now rather than later. */
+void look_up_output(Oid type, int format) {
+  Oid function = InvalidOid;
+  bool variable_length = false;
+  if (format == 0) {
+    getTypeOutputInfo(type, &function, &variable_length);
+  } else {
+    getTypeBinaryOutputInfo(type, &function, &variable_length);
+  }
+}
+
+/* Sending the rows raises no error. */
+bool can_be_sent(const RdmaccHeldRows* held) {
+  if (!held->started) return true;
+  if (held->passing || held->bytes > kSendableBytesMax) return false;
+  if (pg_get_client_encoding() != GetDatabaseEncoding()) return false;
+  CHECK(ActivePortal != nullptr && held->type != nullptr);
+  const int16* formats = ActivePortal->formats;
+  for (int i = 0; i < held->type->natts; i++) {
+    const Oid type = TupleDescAttr(held->type, i)->atttypid;
+    if (!is_plain_type(type)) return false;
+    look_up_output(type, formats != nullptr ? formats[i] : 0);
+  }
+  return true;
+}
+
+}  // namespace
+
+void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
+  if (!rdmacc_transaction_used()) return;
+  /* As at the commit, which is next: so they may fail here, and it may be early. */
+  AfterTriggerFireDeferred();
+  rdmacc_check_unique(nullptr);
+  if (!rdmacc_engine_may_commit_early()) return;
+  if (bridge_txn_has_writes() && !can_be_sent(held)) return;
+  rdmacc_commit_engine_early();
+}
