@@ -14,7 +14,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kAttemptsMax = 200;
+constexpr int kFindAttemptsMax = 200;
 
 // Room for so many keys is on the stack, and most look-ups have but one.
 template <typename T>
@@ -45,7 +45,7 @@ class Finder {
 
   Status run() {
     RDMACC_RETURN_IF_ERROR(prepare());
-    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+    for (int attempt = 0; attempt < kFindAttemptsMax; attempt++) {
       // What has lost anyhow locks and reads no more.
       if (!any_pending() || any_aborted()) return Status();
       if (attempt > 2) context_.backoff(attempt);

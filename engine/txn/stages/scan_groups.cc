@@ -14,7 +14,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kAttemptsMax = 200;
+constexpr int kScanAttemptsMax = 200;
 // In place: how many groups' buckets, and tuples, are on their way while one is read.
 constexpr size_t kBucketsAhead = 6, kEntriesAhead = 2;
 
@@ -51,7 +51,7 @@ class GroupScan {
     return Status();
   }
   Status finish() {
-    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+    for (int attempt = 0; attempt < kScanAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       if (attempt > 1) context_.backoff(attempt);
       if (work_.result == ScanWork::Result::kPending && !entries_known_) {

@@ -7,7 +7,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kAttemptsMax = 200;
+constexpr int kSlotScanAttemptsMax = 200;
 constexpr uint64_t kSlotsAhead = 8;  // that are on their way to the cache
 
 bool is_row(const Header& seen, TableId table, uint64_t from_bits) {
@@ -21,7 +21,7 @@ class SlotScan {
       : context_(context), work_(work), entries_(context, work, table) {}
 
   Status run() {
-    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+    for (int attempt = 0; attempt < kSlotScanAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       if (attempt > 1) context_.backoff(attempt);
       bool again = false;

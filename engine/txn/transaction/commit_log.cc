@@ -10,7 +10,7 @@ namespace {
 
 // How long a node that was lost is waited for, once a log has begun.
 constexpr uint64_t kLogAgainUsMax = 60'000'000;
-constexpr uint64_t kNodeReturnPauseUs = 10'000;
+constexpr uint64_t kLogAgainPauseUs = 10'000;
 
 }  // namespace
 
@@ -118,7 +118,7 @@ bool Transaction::try_again(const std::function<bool()>& attempt) {
   Worker& worker = coordinator_.engine.worker;
   const uint64_t deadline_us = worker.endpoint().now_us() + kLogAgainUsMax;
   while (worker.endpoint().now_us() < deadline_us && !worker.endpoint().taken_for_dead()) {
-    worker.scheduler().sleep_for(kNodeReturnPauseUs);
+    worker.scheduler().sleep_for(kLogAgainPauseUs);
     if (attempt()) return true;
   }
   return false;
