@@ -40,8 +40,9 @@ class KeyStates {
   // Is there a state of any key of the table?
   bool has_table(TableId table) const { return tables_.has(table); }
   [[gnu::always_inline]] void prefetch(TableId table, std::string_view key) const {
-    index_.prefetch(hash_key(table, key));
+    prefetch(hash_key(table, key));
   }
+  [[gnu::always_inline]] void prefetch(uint64_t hash) const { index_.prefetch(hash); }
   void keep_row(KeyState& state, std::string_view row) { state.row = memory_.keep(row); }
 
   // An own write on top of the others, and back.

@@ -7,6 +7,8 @@
 namespace rdmacc {
 namespace {
 
+constexpr size_t kKeysAhead = 8;  // of own writes, that are on their way to the cache
+
 // An owner that is asked by messages scans by its protocol's rules.
 ScanMode mode_of(Transaction& txn, ScanMode wanted) {
   const bool posted = txn.coordinator().engine.worker.scheduler().port() == Endpoint::Port::kPosted;
@@ -112,24 +114,31 @@ void TableScan::note_groups_of_slots() {
 }
 
 void TableScan::emit(const ScanWork& group) {
-  for (const ScannedRow& row : group.rows) {
+  const bool looks_for_own = !txn_.keys().all().empty();
+  for (size_t i = 0; i < group.rows.size(); i++) {
+    const ScannedRow& row = group.rows[i];
+    if (looks_for_own && i + kKeysAhead < group.rows.size()) {
+      txn_.keys().prefetch(group.rows[i + kKeysAhead].read.key_hash);
+    }
     if (group.headers_only) {
       if ((row.flags & kFlagDeleted) == 0) rows_++;
     } else {
-      emit(row, row.read.read_wts, group.node);
+      emit(row, row.read.key_hash, row.read.read_wts, group.node);
     }
   }
-  for (const ScannedTuple& tuple : group.tuples) emit(tuple, tuple.access.read_wts, group.node);
+  for (const ScannedTuple& tuple : group.tuples) {
+    emit(tuple, tuple.access.key_hash, tuple.access.read_wts, group.node);
+  }
 }
 
 template <typename Record>
-void TableScan::emit(const Record& record, uint64_t version, NodeId node) {
+void TableScan::emit(const Record& record, uint64_t hash, uint64_t version, NodeId node) {
   std::string_view key, row;
   if (!split_record(record.record, key, row)) return;
   key_bytes_max_ = std::max(key_bytes_max_, key.size());
   const bool deleted = (record.flags & kFlagDeleted) != 0;
   if (reads()) txn_.note_scanned_row(table_, key, version, deleted);
-  KeyState* state = txn_.keys().all().empty() ? nullptr : txn_.keys().find(table_, key);
+  KeyState* state = txn_.keys().all().empty() ? nullptr : txn_.keys().find(table_, key, hash);
   if (deleted) return;
   // A key that was read as absent has got a row since: no read of this scan would show that.
   if (mode_ == ScanMode::kQuiet && state != nullptr && state->base == KeyState::Base::kAbsent) {

@@ -68,7 +68,7 @@ class TableScan {
   void halve(HashRange range);
   void emit(const ScanWork& group);
   template <typename Record>
-  void emit(const Record& record, uint64_t version, NodeId node);
+  void emit(const Record& record, uint64_t hash, uint64_t version, NodeId node);
   void give(std::string_view key, std::string_view row, uint64_t version, NodeId node) {
     rows_++;
     if (batch_ != nullptr) batch_->push_back({true, key, row, version, node});
