@@ -105,6 +105,9 @@ void note_create_as(const CreateTableAsStmt* statement) {
 
 void before(Node* statement) {
   switch (nodeTag(statement)) {
+    case T_CopyStmt: /* which may fail where a function catches its error */
+      note_copy(reinterpret_cast<const CopyStmt*>(statement));
+      break;
     case T_AlterTableStmt:
       rdmacc_check_index_statement(statement);
       break;

@@ -98,10 +98,10 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
   volatile bool done = true;
   PG_TRY();
   {
-    /* What a statement alone tells is compared with nothing. */
+    /* What a statement alone tells is compared with nothing, and so it draws anew. */
     const bool alone = rdmacc_journal_is_alone();
     DestReceiver* receiver = alone ? &held->rows.receiver : &held->told.receiver;
-    rdmacc_note_draws_of(sent);
+    if (!alone) rdmacc_note_draws_of(sent);
     if (first) {
       run_step_first(step, receiver, sent);
     } else {

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/client_statements.h"
 
 #include "pg_rdmacc/query/block.h"
+#include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/xact/running_query.h"
@@ -94,7 +95,9 @@ bool sets_what_cannot_be_set_again(const VariableSetStmt* statement) {
 bool cannot_be_run_again(const Node* node) {
   switch (nodeTag(node)) {
     case T_CopyStmt:
-      return rdmacc_copy_from_client(node) == nullptr || whereToSendOutput != DestRemote;
+      return rdmacc_copy_from_client(node) == nullptr;
+    case T_DoStmt:
+      return rdmacc_code_may_reach_outside(reinterpret_cast<const DoStmt*>(node));
     case T_DeclareCursorStmt:
     case T_FetchStmt:
     case T_ClosePortalStmt:
@@ -148,15 +151,30 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
 
 /* They may be all of a transaction, and lose. (DO and CALL may commit in between: that spoils the
  * journal.) */
-bool may_be_run_again_alone(const Node* node) {
-  switch (nodeTag(node)) {
-    case T_CallStmt:
-    case T_DoStmt:
-    case T_ExecuteStmt:
-      return true;
-    default:
-      return rdmacc_copy_from_client(node) != nullptr && whereToSendOutput == DestRemote;
+bool may_be_alone(const Node* node) {
+  return IsA(node, CallStmt) || IsA(node, DoStmt) || IsA(node, ExecuteStmt) || IsA(node, CopyStmt);
+}
+
+/* Within a function: a prepared statement stays when the attempt does not. */
+void note_nested(const Node* node) {
+  if (!rdmacc_journal_is_open()) return;
+  if (IsA(node, PrepareStmt) || (!leaves_nothing(node) && cannot_be_run_again(node))) {
+    rdmacc_journal_spoil();
   }
+}
+
+/* What fails here has failed in the statement, which is not in the journal. */
+bool copy_may_come_again(const CopyStmt* copy) {
+  volatile bool may = false;
+  PG_TRY();
+  { may = rdmacc_copy_may_come_again(copy); }
+  PG_CATCH();
+  {
+    rdmacc_journal_spoil();
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
+  return may;
 }
 
 void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
@@ -171,13 +189,15 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
     holds_cursors = holds_cursors || (options & CURSOR_OPT_HOLD) != 0;
   }
   if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
-  if (cannot_be_run_again(node)) rdmacc_journal_spoil();
-  const bool alone = rdmacc_auto_retry > 0 && may_be_run_again_alone(node) &&
+  const CopyStmt* copy = rdmacc_copy_from_client(node);
+  const bool once = cannot_be_run_again(node) || (copy != nullptr && !copy_may_come_again(copy));
+  if (once) rdmacc_journal_spoil();
+  const bool alone = rdmacc_auto_retry > 0 && !once && may_be_alone(node) &&
                      !rdmacc_journal_is_open() && rdmacc_is_whole_transaction();
   if (!alone && !rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
   const RdmaccStep step = {.run = run_step,
                            .argument = utility,
-                           .copy = rdmacc_copy_from_client(node),
+                           .copy = copy,
                            .text = text_of(utility),
                            .params = utility->params,
                            .receiver = receiver,
@@ -200,6 +220,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   if (of_client) {
     run_client_utility(&utility, destination, completion);
   } else {
+    if (context != PROCESS_UTILITY_TOPLEVEL) note_nested(statement->utilityStmt);
     run_utility(&utility, destination, completion);
   }
 }

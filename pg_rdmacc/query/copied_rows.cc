@@ -6,6 +6,7 @@
 #include "pg_rdmacc/query/copied_rows.h"
 
 #include "pg_rdmacc/query/client_messages.h"
+#include "pg_rdmacc/relation/access_method.h"
 
 #include <stdio_ext.h>
 
@@ -33,6 +34,7 @@ struct CopyInput {
   CommandDest output;     /* where messages go, except before the first read */
   bool begun;             /* it has read */
   FILE* previous_stdin;
+  char* buffer; /* the stream's */
 };
 
 bool is_binary(const CopyStmt* copy) {
@@ -93,7 +95,9 @@ int read_message(StringInfo message) {
 /* False at the end of what the client sends. */
 bool receive(CopyInput* input) {
   for (;;) {
-    switch (read_message(&input->message)) {
+    const int type = read_message(&input->message);
+    CHECK_FOR_INTERRUPTS();
+    switch (type) {
       case 'd':
         if (input->message.len == 0) break;
         rdmacc_journal_keep_copied(input->sent, input->message.data, input->message.len);
@@ -116,6 +120,7 @@ void begin_to_read(CopyInput* input) {
   input->begun = true;
   whereToSendOutput = input->output;
   if (input->sent->copied != nullptr) return; /* it has been asked by an earlier attempt */
+  if (input->sent->ended) return;             /* with an error, before it was asked */
   CHECK(whereToSendOutput == DestRemote);
   rdmacc_journal_keep_copied(input->sent, "", 0);
   ask_client(input->statement);
@@ -134,6 +139,7 @@ ssize_t read_copied(void* cookie, char* buffer, size_t size) {
   auto* input = static_cast<CopyInput*>(cookie);
   if (!input->begun) begin_to_read(input);
   const StringInfoData* kept = input->sent->copied;
+  if (kept == nullptr) return 0;
   if (input->given < kept->len) return give(buffer, size, kept->data, &input->given, kept->len);
   CHECK(input->given == kept->len);
   StringInfo message = &input->message;
@@ -158,14 +164,17 @@ FILE* open_stream(CopyInput* input) {
   if (stream == nullptr) ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
   /* An error leaves fread() by longjmp(), which would not unlock the stream. */
   __fsetlocking(stream, FSETLOCKING_BYCALLER);
-  setvbuf(stream, static_cast<char*>(palloc(kBufferBytes)), _IOFBF, kBufferBytes);
+  setvbuf(stream, input->buffer, _IOFBF, kBufferBytes);
   return stream;
 }
 
 void end_input(CopyInput* input) {
+  CHECK(stdin != input->previous_stdin);
   fclose(stdin);
   stdin = input->previous_stdin;
   whereToSendOutput = input->output;
+  pfree(input->buffer);
+  pfree(input->message.data);
 }
 
 }  // namespace
@@ -177,6 +186,19 @@ const CopyStmt* rdmacc_copy_from_client(const Node* node) {
   return from_client ? copy : nullptr;
 }
 
+/* What triggers for each statement say comes before COPY reads, when it believes that there is no
+ * client. The lock is the one that it takes. */
+bool rdmacc_copy_may_come_again(const CopyStmt* copy) {
+  CHECK(copy->is_from && copy->relation != nullptr);
+  if (whereToSendOutput != DestRemote || !OidIsValid(rdmacc_access_method())) return false;
+  Relation table = table_openrv_extended(copy->relation, RowExclusiveLock, true);
+  if (table == nullptr) return true;
+  const bool says_nothing =
+      table->trigdesc == nullptr || !table->trigdesc->trig_insert_before_statement;
+  table_close(table, NoLock);
+  return says_nothing;
+}
+
 void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, void (*run)(void*),
                                  void* argument) {
   CHECK(statement->is_from && statement->relation != nullptr && sent != nullptr);
@@ -186,6 +208,7 @@ void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, vo
   input.sent = sent;
   input.output = whereToSendOutput;
   input.previous_stdin = stdin;
+  input.buffer = static_cast<char*>(palloc(kBufferBytes));
   initStringInfo(&input.message);
   stdin = open_stream(&input);
   whereToSendOutput = DestNone;
@@ -207,5 +230,4 @@ void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, vo
   }
   PG_END_TRY();
   end_input(&input);
-  pfree(input.message.data);
 }

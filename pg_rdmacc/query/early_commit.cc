@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/bridge/engine_bridge.h"
 #include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -58,7 +59,8 @@ void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
   /* As at the commit, which is next: so they may fail here, and it may be early. */
   AfterTriggerFireDeferred();
   rdmacc_check_unique(nullptr);
-  if (!rdmacc_engine_may_commit_early()) return;
+  /* COPY has read a Sync that came before its data: the client may have more to say. */
+  if (!rdmacc_engine_may_commit_early() || !rdmacc_is_whole_transaction()) return;
   if (bridge_txn_has_writes() && !can_be_sent(held)) return;
   rdmacc_commit_engine_early();
 }

@@ -9,6 +9,8 @@ extern "C" {
 
 namespace {
 
+MemoryContext copied_memory; /* what clients have sent for COPY; under the journal's */
+Size copied_bytes;           /* of them */
 MemoryContext memory; /* of the journal, under TopMemoryContext; NULL before the first block */
 List* statements;     /* RdmaccSent*, in `memory` */
 bool is_open;
@@ -25,10 +27,14 @@ char* copy_text(RdmaccStatementText where) {
   return pnstrdup(where.source + from, length);
 }
 
+/* What is copied is in one piece, which PostgreSQL bounds. */
+Size bytes_max(void) {
+  return Min(static_cast<Size>(rdmacc_replay_memory_kb) * 1024, MaxAllocSize / 2);
+}
+
 bool has_room(void) {
   return list_length(statements) < rdmacc_replay_statements &&
-         MemoryContextMemAllocated(memory, true) <=
-             static_cast<Size>(rdmacc_replay_memory_kb) * 1024;
+         MemoryContextMemAllocated(memory, false) + copied_bytes <= bytes_max();
 }
 
 RdmaccSent* append(RdmaccStatementText where, ParamListInfo params) {
@@ -93,17 +99,17 @@ void rdmacc_journal_keep_copied(RdmaccSent* sent, const char* bytes, int length)
   CHECK(!sent->ended && length >= 0);
   has_copied = true;
   if (sent->copied == nullptr) {
-    const MemoryContext previous = MemoryContextSwitchTo(memory);
+    if (copied_memory == nullptr) {
+      copied_memory = AllocSetContextCreate(memory, "rdmacc copied rows", ALLOCSET_SMALL_SIZES);
+    }
+    const MemoryContext previous = MemoryContextSwitchTo(copied_memory);
     sent->copied = makeStringInfo();
     MemoryContextSwitchTo(previous);
   }
   if (!is_open) return;
-  const Size limit = static_cast<Size>(rdmacc_replay_memory_kb) * 1024;
-  if (static_cast<Size>(sent->copied->len) + static_cast<Size>(length) > limit) {
-    return rdmacc_journal_spoil();
-  }
+  copied_bytes += static_cast<Size>(length);
+  if (!has_room()) return rdmacc_journal_spoil();
   appendBinaryStringInfo(sent->copied, bytes, length);
-  if (!has_room()) rdmacc_journal_spoil();
 }
 
 /* A statement that is being run still has its entry. */
@@ -113,6 +119,8 @@ void rdmacc_journal_forget(void) {
   is_open = is_alone = has_copied = false;
   if (statements == NIL) return;
   statements = NIL;
+  copied_bytes = 0;
+  copied_memory = nullptr;
   MemoryContextReset(memory);
 }
 

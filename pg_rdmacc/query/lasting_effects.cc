@@ -9,6 +9,8 @@ extern "C" {
 #include "catalog/objectaccess.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "commands/defrem.h"
+#include "commands/proclang.h"
 #include "tcop/tcopprot.h"
 #include "utils/fmgroids.h"
 #include "utils/syscache.h"
@@ -78,6 +80,17 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
 }
 
 }  // namespace
+
+bool rdmacc_code_may_reach_outside(const DoStmt* statement) {
+  const char* name = "plpgsql";
+  ListCell* cell;
+  foreach (cell, statement->args) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    if (strcmp(option->defname, "language") == 0) name = defGetString(option);
+  }
+  const Oid language = get_language_oid(name, true);
+  return OidIsValid(language) && !is_trusted(language);
+}
 
 void rdmacc_lasting_effects_init(void) {
   previous_access = object_access_hook;

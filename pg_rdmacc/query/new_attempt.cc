@@ -109,6 +109,7 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
   PG_TRY();
   {
     AbortOutOfAnyTransaction();
+    PortalErrorCleanup(); /* cursors that a procedure had kept through a ROLLBACK */
     const bool owners = rdmacc_make_owners();
     if (query != nullptr) forget_executor(query);
     if (!owners) rdmacc_raise_lost("The block could not be run again within its savepoint.");
@@ -133,8 +134,12 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
 }  // namespace
 
 void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context) {
-  ActivePortal->holdSnapshot = nullptr; /* a query takes another one, a step has none */
+  Portal portal = ActivePortal;
+  const bool holds = portal->holdSnapshot != nullptr;
+  portal->holdSnapshot = nullptr;
   begin_again(nullptr, begin, context);
+  /* As PostgreSQL has taken one, under which long values are fetched when rows are sent. */
+  if (holds) portal->holdSnapshot = RegisterSnapshot(GetTransactionSnapshot());
 }
 
 void rdmacc_fail_block(void) {

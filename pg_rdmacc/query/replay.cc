@@ -62,7 +62,7 @@ bool run_one(RdmaccSent* sent, RdmaccToldRows* rows) {
   volatile bool ordered = false;
   PG_TRY();
   {
-    ordered = rdmacc_run_sent(sent, &rows->receiver, &completion);
+    ordered = rdmacc_run_sent(sent, nullptr, &rows->receiver, &completion);
     rows->told.processed = completion.nprocessed;
   }
   PG_CATCH();
@@ -205,7 +205,7 @@ bool rdmacc_take_loss(MemoryContext context, bool told_already) {
 
 void rdmacc_come_to(QueryDesc* query, MemoryContext context) {
   while (!try_again(query, context)) {
-    CHECK(losses <= rdmacc_replay_limit); /* rdmacc_take_loss() says when it is enough */
+    CHECK(losses <= losses_max()); /* rdmacc_take_loss() says when it is enough */
   }
 }
 
@@ -216,7 +216,7 @@ void rdmacc_run_step_again(RdmaccSent* sent, DestReceiver* receiver, QueryComple
     replaying = true;
     /* The portal's owner goes where a procedure commits. */
     if (rdmacc_journal_is_alone()) CurrentResourceOwner = TopTransactionResourceOwner;
-    rdmacc_run_sent(sent, receiver, completion);
+    rdmacc_run_sent(sent, ActivePortal, receiver, completion);
   }
   PG_FINALLY();
   {

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/sent_statement.h"
 
 #include "pg_rdmacc/query/copied_rows.h"
+#include "pg_rdmacc/query/lost_attempt.h"
 
 extern "C" {
 #include "nodes/parsenodes.h"
@@ -62,9 +63,19 @@ const CopyStmt* copy_of(List* plans) {
   return utility != nullptr ? rdmacc_copy_from_client(utility) : nullptr;
 }
 
+bool same_columns(TupleDesc a, TupleDesc b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  if (a->natts != b->natts) return false;
+  for (int i = 0; i < a->natts; i++) {
+    if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-bool rdmacc_run_sent(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
+bool rdmacc_run_sent(RdmaccSent* sent, Portal first, DestReceiver* receiver,
+                     QueryCompletion* completion) {
   List* parsed = pg_parse_query(sent->text);
   /* Where a statement stands in a message that has several is not always known. */
   if (list_length(parsed) != 1) {
@@ -78,7 +89,11 @@ bool rdmacc_run_sent(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* 
   Portal portal = CreateNewPortal();
   portal->visible = false;
   PortalDefineQuery(portal, nullptr, sent->text, CreateCommandTag(raw->stmt), plans, nullptr);
+  CHECK(portal != first);
   PortalStart(portal, sent->params, 0, InvalidSnapshot);
+  if (first != nullptr && !same_columns(first->tupDesc, portal->tupDesc)) {
+    rdmacc_raise_lost("The statement returns rows of other types than in its first attempt.");
+  }
   PortalToRun run = {portal, receiver, completion};
   if (const CopyStmt* copy = copy_of(plans)) {
     rdmacc_run_copy_from_client(copy, sent, run_portal, &run);

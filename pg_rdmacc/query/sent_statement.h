@@ -5,9 +5,12 @@
 extern "C" {
 #include "tcop/cmdtag.h"
 #include "tcop/dest.h"
+#include "utils/portal.h"
 
 /* Parses, plans and runs it in a portal of its own; its rows go to `receiver`. In a transaction,
  * which has no snapshot set. Raises what the statement raises. True when the order of its rows
- * matters. */
-bool rdmacc_run_sent(RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
+ * matters. `first`: the portal of its first attempt, for which the rows are, or NULL; where they
+ * are of other types now the conflict is the client's. */
+bool rdmacc_run_sent(RdmaccSent* sent, Portal first, DestReceiver* receiver,
+                     QueryCompletion* completion);
 }

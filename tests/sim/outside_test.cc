@@ -37,7 +37,7 @@ TEST_P(OutsideReferences, NeverLoseWhatTheyReferTo) {
 
 RDMACC_FOR_EACH_PROTOCOL(OutsideReferences);
 
-// Of some hundred seeds, one at least has to find what is wrong: a child without its parent, mostly.
+// Of some hundred seeds one at least has to find what is wrong, a child without its parent mostly.
 // `first`: a little before the one that did.
 bool is_noticed(Protocol protocol, LeftOut what, uint64_t first,
                 const char* wrong = "has no parent") {

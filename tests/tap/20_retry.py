@@ -185,6 +185,34 @@ def what_a_procedure_has_committed_is_not_done_again(box):
     caller.close()
 
 
+def loses_for_a_while(box, prepare, statement):
+    """What it prints that loses against a held row several times, and then not."""
+    session = Session(box)
+    session.run(f"SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000; {prepare}")
+    with Held(box):
+        session.send(statement)
+        before = int(counts(box).split("|")[0])
+        eventually(lambda: int(counts(box).split("|")[0]) > before + 1, "several attempts")
+    said = session.result()
+    session.close()
+    return said
+
+
+def what_procedures_and_prepared_statements_leave(box):
+    box.psql("CREATE TABLE docs (big text) USING heap; ALTER TABLE docs ALTER big SET STORAGE EXTERNAL;"
+             "INSERT INTO docs VALUES (repeat('x', 100000)); UPDATE t SET v = 0 WHERE id = 1;"
+             "CREATE PROCEDURE loops() LANGUAGE plpgsql AS $$ DECLARE c CURSOR FOR SELECT id FROM t WHERE id = 2;"
+             " BEGIN FOR r IN c LOOP ROLLBACK; PERFORM add_one(1); END LOOP; END $$")
+    long_row = "WITH u AS (UPDATE t SET v = v + 1 WHERE id = 1 RETURNING 1) SELECT length(big), big FROM docs, u"
+    said = loses_for_a_while(box, f"PREPARE p AS {long_row};", "EXECUTE p;")
+    equal((said[:9], len(said)), ("100000|xx", 100007), "a long value of a heap")
+    equal(loses_for_a_while(box, "", "CALL loops();"), "", "a cursor that outlived a ROLLBACK")
+    equal(value(box), 2, "additions")
+    with Held(box):
+        equal(loses(box, "DO $$ BEGIN EXECUTE 'PREPARE q AS SELECT 1'; PERFORM add_one(1); END $$"), "0|0",
+              "after what no ROLLBACK takes back")
+
+
 def timeouts_end_it(box):
     with Held(box):
         fails_with(box, "SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000;"
@@ -261,7 +289,8 @@ def statistics_count_statements_once(box):
 
 run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_gives_up_in_the_end,
     what_the_client_has_begun_it_has_to_repeat, rows_that_have_gone_are_not_taken_back,
-    it_ends_as_soon_as_the_other_does, what_a_procedure_has_committed_is_not_done_again, timeouts_end_it, every_value_is_returned_once,
+    it_ends_as_soon_as_the_other_does, what_a_procedure_has_committed_is_not_done_again,
+    what_procedures_and_prepared_statements_leave, timeouts_end_it, every_value_is_returned_once,
     what_is_pipelined_stays_one_transaction, readers_see_one_moment,
     what_waits_for_the_commit_comes_before_an_early_one, statistics_count_statements_once,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",

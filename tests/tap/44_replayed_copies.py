@@ -154,6 +154,51 @@ def errors_of_a_copy(box):
     with_guest.close()
 
 
+def what_failed_before_it_read(box):
+    """Of the next attempt the client cannot be asked for rows."""
+    block = Block(box)
+    block.wire.query("SAVEPOINT a")
+    equal(block.wire.query("COPY made_later FROM STDIN"), ["error 42P01"], "COPY")
+    block.wire.query("ROLLBACK TO a")
+    box.psql("CREATE TABLE made_later (id int) USING rdmacc")
+    equal(block.commit(), ["error 40001"], "its conflict")
+    equal(box.psql("SELECT count(*) FROM made_later"), "0", "the server is up")
+
+
+def a_sync_before_the_rows(box):
+    """It is COPY's, so that the transaction goes on behind it."""
+    caught = ("DO $$ BEGIN PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN"
+              " INSERT INTO copied VALUES (2, 'b'); END $$")
+    for last, rows in ((caught, "1a,2b"), ("SELECT 1 / 0", "")):
+        box.psql("DELETE FROM copied")
+        wire = Wire(box)
+        wire.prepare("c", COPY)
+        wire.bind("", "c")
+        wire.execute("")
+        wire.message("S")
+        wire.message("d", b"1\ta\n")
+        wire.message("c")
+        wire.prepare("", last)
+        wire.bind("", "")
+        wire.execute("")
+        equal(wire.sync()[-1], "DO" if rows else "error 22012", last)
+        wire.close()
+        equal(box.psql("SELECT coalesce(string_agg(id || v, ',' ORDER BY id), '') FROM copied"), rows, "rows")
+
+
+def a_cancel_does_not_wait_for_rows(box):
+    wire = Wire(box)
+    pid = wire.query("SELECT pg_backend_pid()")[0][0]
+    wire.message("Q", COPY.encode() + b"\0")
+    wire.message("d", b"1\ta\n")
+    copying = f"SELECT count(*) FROM pg_stat_progress_copy WHERE pid = {pid}"
+    eventually(lambda: box.psql(copying) == "1", "COPY has begun")
+    box.psql(f"SELECT pg_cancel_backend({pid})")
+    wire.message("d", b"2\tb\n")
+    equal(wire.copied(b"3\tc\n"), ["copy in 0 2", "error 57014"], "COPY")
+    wire.close()
+
+
 def more_than_the_journal_may_hold(box):
     rows = b"".join(b"%d\tx\n" % i for i in range(20000))
     block = Block(box, "SET rdmacc.replay_memory = '64kB';")
@@ -177,6 +222,19 @@ def notices_come_while_it_runs(box):
     equal(session.run(WRITE + ";\nCOMMIT;"), "", "COMMIT, and no notice again")
     session.close()
     equal(box.psql("SELECT count(*) FROM told"), "2", "rows")
+
+
+def notices_of_statements(box):
+    """Triggers for each statement speak before COPY reads."""
+    box.psql("CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'before'; RETURN NULL; END $$;"
+             "CREATE TRIGGER says BEFORE INSERT ON plain FOR EACH STATEMENT EXECUTE FUNCTION say()")
+    session = Session(box)
+    matches("before", session.run("COPY plain FROM STDIN;\n3\n\\.\n"), "its notice, alone")
+    session.run("BEGIN;")
+    matches("before", session.run("COPY plain FROM STDIN;\n4\n\\.\n"), "and in a block")
+    session.run("ROLLBACK;")
+    session.close()
+    box.psql("DROP TRIGGER says ON plain")
 
 
 def a_copy_alone(box):
@@ -216,7 +274,7 @@ def numbers_of_sequences(box):
 
 
 run(set_up, rows_come_once, nothing_is_copied, rows_of_a_heap, binary_rows, by_extended_messages, loses_before_all_has_come,
-    errors_of_a_copy, more_than_the_journal_may_hold, notices_come_while_it_runs,
+    errors_of_a_copy, what_failed_before_it_read, a_sync_before_the_rows, a_cancel_does_not_wait_for_rows, more_than_the_journal_may_hold, notices_come_while_it_runs, notices_of_statements,
     a_copy_alone, numbers_of_sequences,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory", "rdmacc.node_memory": "256MB",
               "autovacuum": "off"})
