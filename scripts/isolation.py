@@ -22,6 +22,7 @@ import concurrent.futures
 import os
 import re
 import subprocess
+import threading
 
 from sandbox import ROOT, pgxs_program
 
@@ -203,11 +204,13 @@ def not_as_on_heaps(box, names):
                 yield f"not ok - {name} on PostgreSQL's own tables, {level}: {wrong}"
 
 
-def run_level(box, names, variant, level, output):
-    """One line of a verdict for each spec that breaks a rule."""
+def run_level(box, names, variant, level, output, leaving):
+    """One line of a verdict for each spec that breaks a rule. No spec begins once `leaving` is set."""
     variant_name, kind, options = variant
     failures = []
     for name in names:
+        if leaving.is_set():
+            break
         if {variant_name, kind} & set(listed(read_spec(name), "not under")):
             continue
         transcript, wrong = run_spec(box, read_spec(name), level, options)
@@ -239,16 +242,20 @@ def run(box, names, output):
     print("\n".join(different), end="\n" if different else "", flush=True)
     failed = len(overlooked) + len(different)
     passed = len(ANOMALIES) - len(overlooked)
+    leaving = threading.Event()
     # The levels of a variant beside each other, in a database each; they mostly wait.
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(LEVELS)) as pool:
-        for variant in variants_of(box):
-            of_variant = [name for name in names
-                          if variant[0] not in SHARING_ALIKE or name in ANOMALIES]
-            runs = [pool.submit(run_level, box, of_variant, variant, level, output)
-                    for level in LEVELS]
-            failures = [failure for each in runs for failure in each.result()]
-            print("\n".join([f"{variant[0]}: {len(of_variant)} specs at {len(LEVELS)} levels"]
-                            + failures), flush=True)
-            failed += len(failures)
-            passed += len(of_variant) * len(LEVELS) - len(failures)
+        try:
+            for variant in variants_of(box):
+                of_variant = [name for name in names
+                              if variant[0] not in SHARING_ALIKE or name in ANOMALIES]
+                runs = [pool.submit(run_level, box, of_variant, variant, level, output, leaving)
+                        for level in LEVELS]
+                failures = [failure for each in runs for failure in each.result()]
+                print("\n".join([f"{variant[0]}: {len(of_variant)} specs at {len(LEVELS)} levels"]
+                                + failures), flush=True)
+                failed += len(failures)
+                passed += len(of_variant) * len(LEVELS) - len(failures)
+        finally:
+            leaving.set()  # the pool waits for what runs, which an interruption must not go on with
     return passed, failed
