@@ -222,7 +222,7 @@ def verbs_parts():
 
 
 def tap_part(name):
-    return python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
+    return python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=480)
 
 
 def server_parts():

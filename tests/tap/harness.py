@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import power  # noqa: E402
 from sandbox import Failure, Sandbox  # noqa: E402
 
-TEST_SECONDS_MAX = 120
+TEST_SECONDS_MAX = 240
 POLL_S = 0.1
 LOG_SHOWN = 3000  # characters of the server log after a failure
 
