@@ -70,14 +70,15 @@ PlannedStmt* with_heap_by_default(PlannedStmt* statement, bool read_only) {
   return changed;
 }
 
-/* ---- After */
+/* ---- What is written outside of the executor */
 
 void note_copied_into(Oid relation) {
   ListCell* cell;
   switch (get_rel_relkind(relation)) {
     case RELKIND_PARTITIONED_TABLE:
-      foreach (cell, find_inheritance_children(relation, NoLock))
+      foreach (cell, find_inheritance_children(relation, NoLock)) {
         note_copied_into(lfirst_oid(cell));
+      }
       break;
     case RELKIND_FOREIGN_TABLE:
       rdmacc_note_foreign_server();
@@ -122,7 +123,7 @@ void before(Node* statement) {
 
 void after(Node* statement) {
   switch (nodeTag(statement)) {
-    case T_CopyStmt:
+    case T_CopyStmt: /* once more: a partition may have been attached before it began */
       note_copy(reinterpret_cast<const CopyStmt*>(statement));
       break;
     case T_CreateTableAsStmt:

@@ -1,5 +1,6 @@
-/* Statements and COMMIT of a transaction block that may be run again (replay.h): what they tell is
- * held back until they have ended, and is noted in the journal. */
+/* Statements and COMMIT of a transaction block that may be run again (replay.h), and utility
+ * statements that are a transaction by themselves, as a block of one: what they tell is held back
+ * until they have ended, and is noted in the journal. */
 #pragma once
 #include "pg_rdmacc/query/copied_rows.h"
 #include "pg_rdmacc/query/journal.h"

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
@@ -149,10 +150,13 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
   run_utility(utility, receiver, completion);
 }
 
-/* They may be all of a transaction, and lose. (DO and CALL may commit in between: that spoils the
+/* It is all of a transaction, which may lose. (DO and CALL may commit in between: that spoils the
  * journal.) */
 bool may_be_alone(const Node* node) {
-  return IsA(node, CallStmt) || IsA(node, DoStmt) || IsA(node, ExecuteStmt) || IsA(node, CopyStmt);
+  const bool may_lose =
+      IsA(node, CallStmt) || IsA(node, DoStmt) || IsA(node, ExecuteStmt) || IsA(node, CopyStmt);
+  return may_lose && rdmacc_auto_retry > 0 && OidIsValid(rdmacc_access_method()) &&
+         rdmacc_is_whole_transaction();
 }
 
 /* Within a function: a prepared statement stays when the attempt does not. */
@@ -164,10 +168,10 @@ void note_nested(const Node* node) {
 }
 
 /* What fails here has failed in the statement, which is not in the journal. */
-bool copy_may_come_again(const CopyStmt* copy) {
+bool copy_may_come_again(const CopyStmt* copy, bool alone) {
   volatile bool may = false;
   PG_TRY();
-  { may = rdmacc_copy_may_come_again(copy); }
+  { may = rdmacc_copy_may_come_again(copy, alone); }
   PG_CATCH();
   {
     rdmacc_journal_spoil();
@@ -190,11 +194,12 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
   }
   if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
   const CopyStmt* copy = rdmacc_copy_from_client(node);
-  const bool once = cannot_be_run_again(node) || (copy != nullptr && !copy_may_come_again(copy));
-  if (once) rdmacc_journal_spoil();
-  const bool alone = rdmacc_auto_retry > 0 && !once && may_be_alone(node) &&
-                     !rdmacc_journal_is_open() && rdmacc_is_whole_transaction();
+  const bool alone = !rdmacc_journal_is_open() && may_be_alone(node);
   if (!alone && !rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
+  if (cannot_be_run_again(node) || (copy != nullptr && !copy_may_come_again(copy, alone))) {
+    rdmacc_journal_spoil();
+    return run_utility(utility, receiver, completion);
+  }
   const RdmaccStep step = {.run = run_step,
                            .argument = utility,
                            .copy = copy,

@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
@@ -186,17 +187,18 @@ const CopyStmt* rdmacc_copy_from_client(const Node* node) {
   return from_client ? copy : nullptr;
 }
 
-/* What triggers for each statement say comes before COPY reads, when it believes that there is no
- * client. The lock is the one that it takes. */
-bool rdmacc_copy_may_come_again(const CopyStmt* copy) {
+bool rdmacc_copy_may_come_again(const CopyStmt* copy, bool alone) {
   CHECK(copy->is_from && copy->relation != nullptr);
   if (whereToSendOutput != DestRemote || !OidIsValid(rdmacc_access_method())) return false;
   Relation table = table_openrv_extended(copy->relation, RowExclusiveLock, true);
   if (table == nullptr) return true;
-  const bool says_nothing =
-      table->trigdesc == nullptr || !table->trigdesc->trig_insert_before_statement;
+  const TriggerDesc* triggers = table->trigdesc;
+  const bool may_lose = triggers != nullptr || rdmacc_is_ours(table) ||
+                        table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+  /* What these triggers say comes before COPY reads, when it believes that there is no client. */
+  const bool speaks_first = triggers != nullptr && triggers->trig_insert_before_statement;
   table_close(table, NoLock);
-  return says_nothing;
+  return !speaks_first && (may_lose || !alone);
 }
 
 void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, void (*run)(void*),

@@ -1,5 +1,5 @@
 /* What the client has sent since its BEGIN, and what it was told, so that the block can be run
- * again (replay.h).
+ * again (replay.h). A utility statement that is a transaction by itself has one, too.
  *
  * Invariants:
  * 1. Every statement that may have had an effect in the transaction is in the journal, in order, or

@@ -1,5 +1,5 @@
-/* Functions whose effects no ROLLBACK takes back, and that matter when they come twice: a block
- * that has called one is not run again. */
+/* Functions, and code of DO, whose effects no ROLLBACK takes back, and that matter when they come
+ * twice: a block that has called one is not run again. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

@@ -187,6 +187,7 @@ def a_sync_before_the_rows(box):
 
 
 def a_cancel_does_not_wait_for_rows(box):
+    """They have begun to come, and their end does not."""
     wire = Wire(box)
     pid = wire.query("SELECT pg_backend_pid()")[0][0]
     wire.message("Q", COPY.encode() + b"\0")
@@ -195,7 +196,8 @@ def a_cancel_does_not_wait_for_rows(box):
     eventually(lambda: box.psql(copying) == "1", "COPY has begun")
     box.psql(f"SELECT pg_cancel_backend({pid})")
     wire.message("d", b"2\tb\n")
-    equal(wire.copied(b"3\tc\n"), ["copy in 0 2", "error 57014"], "COPY")
+    equal(wire.read_until_ready(), ["copy in 0 2", "error 57014"], "COPY")
+    equal(wire.query("SELECT 5"), [["5"], "SELECT 1"], "the session is in step")
     wire.close()
 
 
@@ -237,6 +239,15 @@ def notices_of_statements(box):
     box.psql("DROP TRIGGER says ON plain")
 
 
+def rows_of_other_tables_come_at_once(box):
+    """Of a heap's, alone, an error does not wait for more of them."""
+    wire = Wire(box)
+    wire.message("Q", b"COPY plain FROM STDIN\0")
+    wire.message("d", b"bad\n" + b"5\n")
+    equal(wire.read_until_ready(), ["copy in 0 1", "error 22P02"], "COPY")
+    wire.close()
+
+
 def a_copy_alone(box):
     """It waits for the holder of its row by attempts, without a block."""
     box.psql("DELETE FROM t WHERE id > 1000")
@@ -273,8 +284,9 @@ def numbers_of_sequences(box):
     equal(block.commit(), ["error 40001"], "its conflict")
 
 
-run(set_up, rows_come_once, nothing_is_copied, rows_of_a_heap, binary_rows, by_extended_messages, loses_before_all_has_come,
-    errors_of_a_copy, what_failed_before_it_read, a_sync_before_the_rows, a_cancel_does_not_wait_for_rows, more_than_the_journal_may_hold, notices_come_while_it_runs, notices_of_statements,
-    a_copy_alone, numbers_of_sequences,
+run(set_up, rows_come_once, nothing_is_copied, rows_of_a_heap, binary_rows, by_extended_messages,
+    loses_before_all_has_come, errors_of_a_copy, what_failed_before_it_read, a_sync_before_the_rows,
+    a_cancel_does_not_wait_for_rows, more_than_the_journal_may_hold, notices_come_while_it_runs,
+    notices_of_statements, rows_of_other_tables_come_at_once, a_copy_alone, numbers_of_sequences,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory", "rdmacc.node_memory": "256MB",
               "autovacuum": "off"})
