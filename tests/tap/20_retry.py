@@ -204,7 +204,7 @@ def what_procedures_and_prepared_statements_leave(box):
              "CREATE PROCEDURE loops() LANGUAGE plpgsql AS $$ DECLARE c CURSOR FOR SELECT id FROM t WHERE id = 2;"
              " BEGIN FOR r IN c LOOP ROLLBACK; PERFORM add_one(1); END LOOP; END $$")
     long_row = "WITH u AS (UPDATE t SET v = v + 1 WHERE id = 1 RETURNING 1) SELECT length(big), big FROM docs, u"
-    said = loses_for_a_while(box, f"PREPARE p AS {long_row};", "EXECUTE p;")
+    said = loses_for_a_while(box, f"PREPARE p AS {long_row}; SELECT big FROM docs;", "EXECUTE p;")
     equal((said[:9], len(said)), ("100000|xx", 100007), "a long value of a heap")
     equal(loses_for_a_while(box, "", "CALL loops();"), "", "a cursor that outlived a ROLLBACK")
     equal(value(box), 2, "additions")

@@ -71,6 +71,10 @@ def nothing_is_copied(box):
     equal(block.wire.copy(COPY, b"\\.\n", b"9\tz\n"), ["copy in 0 2", "COPY 0"], "data after its end")
     equal(block.wire.query("SELECT 5"), [["5"], "SELECT 1"], "the next message is a statement")
     block.commits("")
+    wire = Wire(box)
+    equal(wire.copy(COPY, b"\\.\n", end="f", reason=b"no more\0"), ["copy in 0 2", "error 57014"],
+          "a client that gives up behind the end of its data")
+    wire.close()
 
 
 def rows_of_a_heap(box):
