@@ -72,7 +72,8 @@ def nothing_is_copied(box):
     equal(block.wire.query("SELECT 5"), [["5"], "SELECT 1"], "the next message is a statement")
     block.commits("")
     wire = Wire(box)
-    equal(wire.copy(COPY, b"\\.\n", end="f", reason=b"no more\0"), ["copy in 0 2", "error 57014"],
+    more = b"9\tz\n" * 50000  # than COPY reads at once
+    equal(wire.copy(COPY, b"\\.\n", more, end="f", reason=b"no more\0"), ["copy in 0 2", "error 57014"],
           "a client that gives up behind the end of its data")
     wire.close()
 
