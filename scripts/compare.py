@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""make compare: SmallBank, YCSB and TPC-C on heaps and on rdmacc tables, in SQL as statements, PL/pgSQL and
-native functions, and natively by rdmacc_bench, in turns, as one page for a browser.
+"""make compare: SmallBank, YCSB, TATP, TPC-C and TPC-E on heaps and on rdmacc tables, in SQL as statements,
+PL/pgSQL and native functions, and natively by rdmacc.bench() within the server and by rdmacc_bench without
+one, in turns, as one page for a browser.
 
     scripts/compare.py [--seconds 3] [--rounds 3] [--clients 8] [--protocols nowait,occ,mvcc]
                        [--output build/compare/compare.html] [WORKLOAD …]
@@ -21,19 +22,22 @@ from workload_bench import SERIALIZABLE, load, measure
 from workload_mixes import check, kind_of, paths_of
 
 BIN = os.path.join(ROOT, "build/release/bin")
-# The mix in SQL, and the same natively: KINDS of workload_bench has the sizes.
+# The mix in SQL, and settings of the native drivers: KINDS of workload_bench has the sizes.
 WORKLOADS = {
-    "smallbank": ("smallbank", ["--records=100000"]),
-    "ycsb": ("ycsb", ["--records=100000", "--operations=10", "--writes=20",
-                      "--record-bytes=1000"]),
-    "tpcc": ("tpcc-papers", ["--warehouses=4", "--memory=2500"]),
+    "smallbank": ("smallbank", "records=100000"),
+    "ycsb": ("ycsb", "records=100000,operations=10,writes=20,record-bytes=1000"),
+    "tatp": ("tatp", "records=100000"),
+    "tpcc": ("tpcc-papers", "warehouses=4"),
+    "tpce": ("tpce", "records=5000"),
 }
+NODE_MEMORY_MB = 4000  # reserved, and taken as it is needed
 PATHS = {"plain": "statements", "plpgsql": "PL/pgSQL", "native": "native functions"}
+WITHIN = "rdmacc.bench()"
 NATIVE = "rdmacc_bench"
 
 
 class Way:
-    """One way to run a workload. `path` is workload_mixes', or NATIVE."""
+    """One way to run a workload. `path` is workload_mixes', WITHIN or NATIVE."""
 
     def __init__(self, workload, path, access_method, setting, name):
         self.workload = workload
@@ -46,6 +50,8 @@ class Way:
     def run_once(self, box, flags):
         if self.path == NATIVE:
             return self._run_natively(flags)
+        if self.path == WITHIN:
+            return self._run_within(box, flags)
         mix = WORKLOADS[self.workload][0]
         with tempfile.TemporaryDirectory(prefix="rdmacc-log-") as folder:
             os.chmod(folder, 0o777)  # pgbench runs as the server's user
@@ -56,13 +62,20 @@ class Way:
                 "committed": round(rate * flags.seconds), "seconds": flags.seconds, **logged}
 
     def _run_natively(self, flags):
-        command = [os.path.join(BIN, "rdmacc_bench"), self.workload, *WORKLOADS[self.workload][1],
+        settings = [f"--{setting}" for setting in WORKLOADS[self.workload][1].split(",")]
+        command = [os.path.join(BIN, "rdmacc_bench"), self.workload, *settings,
                    f"--protocol={self.setting}", "-j1", f"-c{flags.clients}", f"-T{flags.seconds}",
-                   "-P0", "--format=json"]
+                   f"--memory={NODE_MEMORY_MB}", "-P0", "--format=json"]
         done = subprocess.run(command, text=True, capture_output=True, timeout=600)
         if not done.stdout.strip():
             raise Failure(f"{' '.join(command)}: {done.stderr[-1000:]}")
         return json.loads(done.stdout)
+
+    def _run_within(self, box, flags):
+        return json.loads(box.psql(
+            f"SELECT rdmacc.bench_report('{self.workload}', '{self.setting}',"
+            f" duration => '{flags.seconds} s', coroutines => {flags.clients},"
+            f" settings => '{WORKLOADS[self.workload][1]}')"))
 
     def median(self):
         run = sorted(self.runs, key=lambda run: run["committed_per_second"])[len(self.runs) // 2]
@@ -79,8 +92,9 @@ def ways_of(workload, protocols):
         for protocol in protocols:
             yield Way(workload, path, "rdmacc", f"rdmacc.protocol={protocol}",
                       f"rdmacc, {PATHS[path]}, {protocol}")
-    for protocol in protocols:
-        yield Way(workload, NATIVE, "rdmacc", protocol, f"{NATIVE}, without SQL, {protocol}")
+    for path, where in ((WITHIN, "within the server"), (NATIVE, "without SQL")):
+        for protocol in protocols:
+            yield Way(workload, path, "rdmacc", protocol, f"{path}, {where}, {protocol}")
 
 
 def say(text, end="\n"):
@@ -155,7 +169,8 @@ def main():
             parser.error(f"{workload} is not one of {', '.join(WORKLOADS)}")
     ways = [way for workload in workloads for way in ways_of(workload, flags.protocols.split(","))]
     with tempfile.TemporaryDirectory(prefix="rdmacc-compare-") as directory:
-        box = Sandbox(directory, settings={"rdmacc.nodes": 2, "max_wal_size": "4GB"})
+        box = Sandbox(directory, settings={"rdmacc.nodes": 2, "max_wal_size": "4GB",
+                                           "rdmacc.node_memory": f"{NODE_MEMORY_MB}MB"})
         try:
             start_loaded(box, workloads)
             version = box.psql("SHOW server_version")

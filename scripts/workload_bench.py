@@ -22,6 +22,7 @@ KINDS = {  # arguments of ..._create(), variables of the scripts
     "ycsb": ("100000", {"records": 100000}),
     "tatp": ("100000", {"subscribers": 100000}),
     "tpcc": ("4", {"warehouses": 4, "items": 100000, "customers": 3000}),
+    "tpce": ("5000", {"customers": 5000}),
 }
 SERIALIZABLE = "default_transaction_isolation=serializable"
 BASE = ("plpgsql", "heap", "")

@@ -31,9 +31,8 @@ MIXES = {
         "delete_call_forwarding": 2},
     "tpcc": {"new_order": 45, "payment": 43, "order_status": 4, "delivery": 4, "stock_level": 4},
     "tpcc-papers": {"new_order": 50, "payment": 50},
+    "tpce": {"customer_position": 90, "market_feed": 10},
 }
-# How a table's rows are made, and the scripts' variable that says how many there are.
-SIZES = {"smallbank": "customers", "ycsb": "records", "tatp": "subscribers", "tpcc": "warehouses"}
 
 
 def kind_of(mix):

@@ -46,7 +46,7 @@ void check_new(Relation relation) {
 Tuplestorestate* run_query(const char* query, TupleDesc wanted) {
   Tuplestorestate* rows = tuplestore_begin_heap(false, false, work_mem);
   DestReceiver* receiver = CreateDestReceiver(DestTuplestore);
-  SetTuplestoreDestReceiverParams(receiver, rows, CurrentMemoryContext, true, wanted,
+  SetTuplestoreDestReceiverParams(receiver, rows, CurrentMemoryContext, /*detoast=*/false, wanted,
                                   "the query's rows are not those of the table");
   SPIExecuteOptions options = {};
   options.dest = receiver;

@@ -10,8 +10,11 @@ extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "funcapi.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
 }
 
 namespace {
@@ -42,6 +45,25 @@ RdmaccHandle handle_of(const RdmaccNativeAccess* access, BridgeBytes key) {
           .row = {}};
 }
 
+/* Each in memory of its own size: a call may have a hundred. */
+void make_keys(const RdmaccNativeAccess* access, const Datum* values, size_t count,
+               BridgeBytes* keys) {
+  const RdmaccKeyLayout* layout = &access->table.key;
+  CHECK(layout->number != 0);
+  StringInfoData key;
+  initStringInfo(&key);
+  for (size_t k = 0; k < count; k++) {
+    resetStringInfo(&key);
+    for (int i = 0; i < layout->column_count; i++) {
+      rdmacc_append_key_column(layout, i, layout->columns[i].type, *values++, &key);
+    }
+    auto* data = static_cast<char*>(palloc(static_cast<size_t>(key.len)));
+    memcpy(data, key.data, static_cast<size_t>(key.len));
+    keys[k] = {data, static_cast<size_t>(key.len)};
+  }
+  pfree(key.data);
+}
+
 void check_nulls(const RdmaccNativeAccess* access, const bool* nulls) {
   TupleDesc descriptor = RelationGetDescr(access->relation);
   for (int i = 0; i < descriptor->natts; i++) {
@@ -57,14 +79,9 @@ void check_nulls(const RdmaccNativeAccess* access, const bool* nulls) {
 }  // namespace
 
 BridgeBytes rdmacc_native_key(const RdmaccNativeAccess* access, const Datum* values) {
-  const RdmaccKeyLayout* layout = &access->table.key;
-  CHECK(layout->number != 0);
-  StringInfoData key;
-  initStringInfo(&key);
-  for (int i = 0; i < layout->column_count; i++) {
-    rdmacc_append_key_column(layout, i, layout->columns[i].type, values[i], &key);
-  }
-  return {key.data, static_cast<size_t>(key.len)};
+  BridgeBytes key;
+  make_keys(access, values, 1, &key);
+  return key;
 }
 
 void rdmacc_native_read(const RdmaccNativeAccess* access, const BridgeBytes* keys, size_t count,
@@ -96,12 +113,9 @@ void rdmacc_native_values(const RdmaccNativeAccess* access, const BridgeRow* row
 void rdmacc_native_read_rows(const RdmaccNativeAccess* access, const Datum* keys, size_t count,
                              RdmaccNativeRow* rows) {
   if (count == 0) return;
-  const int columns = access->table.key.column_count;
   auto* of_rows = static_cast<BridgeBytes*>(palloc(count * sizeof(BridgeBytes)));
   auto* read = static_cast<BridgeRow*>(palloc0(count * sizeof(BridgeRow)));
-  for (size_t i = 0; i < count; i++) {
-    of_rows[i] = rdmacc_native_key(access, keys + i * static_cast<size_t>(columns));
-  }
+  make_keys(access, keys, count, of_rows);
   rdmacc_native_read(access, of_rows, count, read);
   for (size_t i = 0; i < count; i++) {
     rows[i].key = of_rows[i];
@@ -119,6 +133,13 @@ void rdmacc_native_read_row(const RdmaccNativeAccess* access, const Datum* key,
 void rdmacc_native_lacks_row(const RdmaccNativeAccess* access) {
   ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
                   errmsg("table \"%s\" lacks a row that the transaction is of", name_of(access))));
+}
+
+Datum rdmacc_native_text(TupleDesc descriptor, const Datum* values, FmgrInfo* output) {
+  if (!OidIsValid(output->fn_oid)) fmgr_info_cxt(F_RECORD_OUT, output, TopMemoryContext);
+  bool nulls[RDMACC_NATIVE_ATTRIBUTES_MAX] = {};
+  HeapTuple tuple = heap_form_tuple(descriptor, const_cast<Datum*>(values), nulls);
+  return CStringGetTextDatum(OutputFunctionCall(output, HeapTupleGetDatum(tuple)));
 }
 
 Datum rdmacc_native_assigned(const RdmaccNativeAccess* access, int column, Datum value) {

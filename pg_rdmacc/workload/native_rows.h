@@ -30,6 +30,10 @@ void rdmacc_native_read_row(const RdmaccNativeAccess* access, const Datum* key,
 
 [[noreturn]] void rdmacc_native_lacks_row(const RdmaccNativeAccess* access);
 
+/* Values, none of which is null, as the text of a record. `output` is zero at first, and the
+ * caller's own for each kind of record, whose columns it knows then. */
+Datum rdmacc_native_text(TupleDesc descriptor, const Datum* values, FmgrInfo* output);
+
 /* The value as an assignment to the column makes it: rounded, padded, or refused. */
 Datum rdmacc_native_assigned(const RdmaccNativeAccess* access, int column, Datum value);
 

@@ -28,3 +28,21 @@ typedef struct RdmaccNativeShape {
 /* 0A000, with the reason, where the relation is no plain rdmacc table of the shape. */
 void rdmacc_native_check_shape(const RdmaccNativeShape* shape, Relation relation);
 }
+
+struct RdmaccNativeAttributes {
+  int unique = 0, nullable = 0;
+};
+
+template <int kColumns>
+constexpr RdmaccNativeShape rdmacc_native_shape(const char* procedure, const char* table,
+                                                const RdmaccNativeColumn (&columns)[kColumns],
+                                                int key_columns,
+                                                RdmaccNativeAttributes special = {}) {
+  return {.table = table,
+          .procedure = procedure,
+          .columns = columns,
+          .column_count = kColumns,
+          .key_columns = key_columns,
+          .unique_attribute = special.unique,
+          .nullable_attribute = special.nullable};
+}

@@ -46,3 +46,7 @@ void rdmacc_native_open(RdmaccNativeTable* native, const RdmaccNativeCall* call,
                         RdmaccNativeAccess* access);
 void rdmacc_native_close(RdmaccNativeAccess* access);
 }
+
+constexpr RdmaccNativeTable rdmacc_native_table_of(const RdmaccNativeShape* shape) {
+  return {.shape = shape, .relation = InvalidOid, .epoch = 0, .path = nullptr};
+}

@@ -4,12 +4,10 @@
 #include "pg_rdmacc/workload/tatp_tables.h"
 
 extern "C" {
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 PGDLLEXPORT Datum rdmacc_tatp_get_subscriber_data(PG_FUNCTION_ARGS);
@@ -21,14 +19,6 @@ PG_FUNCTION_INFO_V1(rdmacc_tatp_get_access_data);
 }
 
 namespace {
-
-/* A record as text. `output` is its own for each kind of record, whose columns it knows then. */
-Datum text_of(TupleDesc descriptor, const Datum* values, FmgrInfo* output) {
-  if (!OidIsValid(output->fn_oid)) fmgr_info_cxt(F_RECORD_OUT, output, TopMemoryContext);
-  bool nulls[RDMACC_NATIVE_ATTRIBUTES_MAX] = {};
-  HeapTuple tuple = heap_form_tuple(descriptor, const_cast<Datum*>(values), nulls);
-  return CStringGetTextDatum(OutputFunctionCall(output, HeapTupleGetDatum(tuple)));
-}
 
 /* data1 to data4. */
 TupleDesc access_data(void) {
@@ -64,7 +54,7 @@ Datum rdmacc_tatp_get_subscriber_data(PG_FUNCTION_ARGS) {
   RdmaccNativeRow row;
   rdmacc_native_open(&tatp_subscriber, &call, &access);
   rdmacc_native_read_row(&access, &key, &row);
-  const Datum as_text = text_of(RelationGetDescr(access.relation), row.values, &output);
+  const Datum as_text = rdmacc_native_text(RelationGetDescr(access.relation), row.values, &output);
   rdmacc_native_close(&access);
   return as_text;
 }
@@ -79,7 +69,7 @@ Datum rdmacc_tatp_get_access_data(PG_FUNCTION_ARGS) {
   rdmacc_native_read_rows(&access, key, 1, &row);
   rdmacc_native_close(&access);
   if (!row.found) PG_RETURN_NULL();
-  return text_of(access_data(), row.values + kAccessData1, &output);
+  return rdmacc_native_text(access_data(), row.values + kAccessData1, &output);
 }
 
 Datum rdmacc_tatp_get_new_destination(PG_FUNCTION_ARGS) {

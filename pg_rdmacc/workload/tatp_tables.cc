@@ -27,36 +27,27 @@ constexpr RdmaccNativeColumn kForwarding[] = {{"s_id", INT4OID, 1},
 
 constexpr int kSubNbrAttribute = 2;
 
-template <int kColumns>
-constexpr RdmaccNativeShape shape_of(const char* table,
-                                     const RdmaccNativeColumn (&columns)[kColumns], int key_columns,
-                                     int unique_attribute = 0) {
-  return {.table = table,
-          .procedure = "tatp_create",
-          .columns = columns,
-          .column_count = kColumns,
-          .key_columns = key_columns,
-          .unique_attribute = unique_attribute};
-}
+constexpr char kProcedure[] = "tatp_create";
 
 constexpr RdmaccNativeShape kShapes[] = {
-    shape_of("subscriber", kSubscriber, 1, kSubNbrAttribute), shape_of("access_info", kAccess, 2),
-    shape_of("special_facility", kFacility, 2), shape_of("call_forwarding", kForwarding, 3)};
-
-constexpr RdmaccNativeTable table_of(const RdmaccNativeShape* shape) {
-  return {.shape = shape, .relation = InvalidOid, .epoch = 0, .path = nullptr};
-}
+    rdmacc_native_shape(kProcedure, "subscriber", kSubscriber, 1, {.unique = kSubNbrAttribute}),
+    rdmacc_native_shape(kProcedure, "access_info", kAccess, 2),
+    rdmacc_native_shape(kProcedure, "special_facility", kFacility, 2),
+    rdmacc_native_shape(kProcedure, "call_forwarding", kForwarding, 3)};
 
 RdmaccNativeQuery by_number = {.text = "SELECT s_id FROM subscriber WHERE sub_nbr = $1",
                                .argument_count = 1,
                                .types = {TEXTOID},
-                               .plan = nullptr};
+                               .plan = nullptr,
+                               .column_count = 1,
+                               .column_types = {INT4OID}};
 
 }  // namespace
 
-RdmaccNativeTable tatp_subscriber = table_of(&kShapes[0]), tatp_access_info = table_of(&kShapes[1]),
-                  tatp_special_facility = table_of(&kShapes[2]),
-                  tatp_call_forwarding = table_of(&kShapes[3]);
+RdmaccNativeTable tatp_subscriber = rdmacc_native_table_of(&kShapes[0]),
+                  tatp_access_info = rdmacc_native_table_of(&kShapes[1]),
+                  tatp_special_facility = rdmacc_native_table_of(&kShapes[2]),
+                  tatp_call_forwarding = rdmacc_native_table_of(&kShapes[3]);
 
 bool tatp_find_subscriber(Datum number, int32* subscriber) {
   return rdmacc_native_find(&by_number, &number, subscriber);

@@ -25,7 +25,9 @@ RdmaccNativeQuery oldest = {.text =
                                 " ORDER BY no_o_id LIMIT 1",
                             .argument_count = 2,
                             .types = {INT4OID, INT4OID},
-                            .plan = nullptr};
+                            .plan = nullptr,
+                            .column_count = 1,
+                            .column_types = {INT4OID}};
 
 /* Of new_order and customer: a number within the order's district. */
 void put_key(Datum* key, const TpccOrder* order, int32 number) {

@@ -23,7 +23,9 @@ RdmaccNativeQuery last_order = {
         " ORDER BY o_id DESC LIMIT 1",
     .argument_count = 3,
     .types = {INT4OID, INT4OID, INT4OID},
-    .plan = nullptr};
+    .plan = nullptr,
+    .column_count = 1,
+    .column_types = {INT4OID}};
 
 /* False where there is no customer of the name. */
 bool customer_of(FunctionCallInfo fcinfo, int32* customer) {

@@ -54,32 +54,18 @@ constexpr RdmaccNativeColumn kLine[] = {
     {"ol_amount", NUMERICOID, 1},   {"ol_supply_w_id", INT4OID, 1},
     {"ol_quantity", NUMERICOID, 1}, {"ol_dist_info", BPCHAROID, 1}};
 
-template <int kColumns>
-constexpr RdmaccNativeShape shape_of(const char* table,
-                                     const RdmaccNativeColumn (&columns)[kColumns], int key_columns,
-                                     int nullable_attribute = 0) {
-  return {.table = table,
-          .procedure = "tpcc_create",
-          .columns = columns,
-          .column_count = kColumns,
-          .key_columns = key_columns,
-          .unique_attribute = 0,
-          .nullable_attribute = nullable_attribute};
-}
+constexpr char kProcedure[] = "tpcc_create";
 
-constexpr RdmaccNativeShape kShapes[] = {shape_of("item", kItem, 1),
-                                         shape_of("warehouse", kWarehouse, 1),
-                                         shape_of("district", kDistrict, 2),
-                                         shape_of("customer", kCustomer, 3),
-                                         shape_of("stock", kStock, 2),
-                                         shape_of("history", kHistory, 0),
-                                         shape_of("oorder", kOrder, 3, kOrderCarrier + 1),
-                                         shape_of("new_order", kNewOrder, 3),
-                                         shape_of("order_line", kLine, 4, kLineDelivered + 1)};
-
-constexpr RdmaccNativeTable table_of(const RdmaccNativeShape* shape) {
-  return {.shape = shape, .relation = InvalidOid, .epoch = 0, .path = nullptr};
-}
+constexpr RdmaccNativeShape kShapes[] = {
+    rdmacc_native_shape(kProcedure, "item", kItem, 1),
+    rdmacc_native_shape(kProcedure, "warehouse", kWarehouse, 1),
+    rdmacc_native_shape(kProcedure, "district", kDistrict, 2),
+    rdmacc_native_shape(kProcedure, "customer", kCustomer, 3),
+    rdmacc_native_shape(kProcedure, "stock", kStock, 2),
+    rdmacc_native_shape(kProcedure, "history", kHistory, 0),
+    rdmacc_native_shape(kProcedure, "oorder", kOrder, 3, {.nullable = kOrderCarrier + 1}),
+    rdmacc_native_shape(kProcedure, "new_order", kNewOrder, 3),
+    rdmacc_native_shape(kProcedure, "order_line", kLine, 4, {.nullable = kLineDelivered + 1})};
 
 RdmaccNativeQuery by_name = {
     .text =
@@ -87,15 +73,21 @@ RdmaccNativeQuery by_name = {
         " ORDER BY c_first",
     .argument_count = 3,
     .types = {INT4OID, INT4OID, TEXTOID},
-    .plan = nullptr};
+    .plan = nullptr,
+    .column_count = 1,
+    .column_types = {INT4OID}};
 
 }  // namespace
 
-RdmaccNativeTable tpcc_item = table_of(&kShapes[0]), tpcc_warehouse = table_of(&kShapes[1]),
-                  tpcc_district = table_of(&kShapes[2]), tpcc_customer = table_of(&kShapes[3]),
-                  tpcc_stock = table_of(&kShapes[4]), tpcc_history = table_of(&kShapes[5]),
-                  tpcc_oorder = table_of(&kShapes[6]), tpcc_new_order = table_of(&kShapes[7]),
-                  tpcc_order_line = table_of(&kShapes[8]);
+RdmaccNativeTable tpcc_item = rdmacc_native_table_of(&kShapes[0]),
+                  tpcc_warehouse = rdmacc_native_table_of(&kShapes[1]),
+                  tpcc_district = rdmacc_native_table_of(&kShapes[2]),
+                  tpcc_customer = rdmacc_native_table_of(&kShapes[3]),
+                  tpcc_stock = rdmacc_native_table_of(&kShapes[4]),
+                  tpcc_history = rdmacc_native_table_of(&kShapes[5]),
+                  tpcc_oorder = rdmacc_native_table_of(&kShapes[6]),
+                  tpcc_new_order = rdmacc_native_table_of(&kShapes[7]),
+                  tpcc_order_line = rdmacc_native_table_of(&kShapes[8]);
 
 bool tpcc_find_by_name(Datum warehouse, Datum district, Datum last_name, int32* customer) {
   const Datum arguments[] = {warehouse, district, last_name};

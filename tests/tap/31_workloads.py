@@ -2,6 +2,8 @@
 """The workloads of extension rdmacc_workloads under pgbench: every mix under every protocol and on
 heaps, each way that there is to run it; after everything was killed, the checks find nothing."""
 
+import os
+import tempfile
 import time
 
 from harness import equal, protocols, run, true, wait_until_up
@@ -15,8 +17,17 @@ KINDS = {  # the arguments of ..._create(), the variables of the scripts
     "tatp": ("1000", {"subscribers": 1000}),
     "tpcc": ("1, items => 1000, customers => 30",
              {"warehouses": 1, "items": 1000, "customers": 30}),
+    "tpce": ("100", {"customers": 100}),
 }
 FEW_KEYS = "tatp-few-keys"
+FEEDS = "tpce-feeds"
+FEEDS_EACH, SECURITIES = 20, 10
+FEED_FUNCTIONS = ("tpce_market_feed", "tpce_market_feed_sql")
+FEED = f"""SELECT rdmacc.{{function}}(array_agg(rdmacc.tpce_symbol(s)::text ORDER BY random()),
+  array_fill(21::numeric, ARRAY[{SECURITIES}]), array_fill(1, ARRAY[{SECURITIES}]))
+  FROM generate_series(1, {SECURITIES}) s;
+"""
+PROTOCOLS_IN_PLPGSQL = 3  # of few keys, which are the executor's to find absent there
 CLIENTS = 4
 A_WHILE, A_FEW = "-T1", "-t10"
 
@@ -65,13 +76,37 @@ def calvin(box):
 def rows_come_and_go(box, offered):
     """Few keys: what one transaction finds absent others insert, and that is no duplicate."""
     MIXES[FEW_KEYS] = {"insert_call_forwarding": 1, "delete_call_forwarding": 1}
-    for protocol in offered:
-        for path in paths_of(FEW_KEYS):
+    for number, protocol in enumerate(offered):
+        for path in paths_of(FEW_KEYS) if number < PROTOCOLS_IN_PLPGSQL else ("native",):
             rate, retries = run_mix(box, FEW_KEYS, path, "tatp", {"subscribers": 2},
                                     2 * CLIENTS, A_WHILE, [f"rdmacc.protocol={protocol}"])
             print(f"  few keys, {path}, {protocol}: {rate:.0f}/s, {retries} retries", flush=True)
     del MIXES[FEW_KEYS]
     equal(check(box, "tatp", "tatp"), "", "tatp after rows came and went")
+
+
+def no_feed_is_lost(box, offered):
+    """Market-feeds of the same securities, in an order of each client's own: all volumes are there."""
+    MIXES[FEEDS] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        scripts = [os.path.join(folder, function) for function in FEED_FUNCTIONS]
+        for script, function in zip(scripts, FEED_FUNCTIONS):
+            with open(script, "w", encoding="ascii") as file:
+                file.write(FEED.format(function=function))
+        before = volume(box)
+        for number, protocol in enumerate(offered, 1):
+            for script in scripts:
+                run_mix(box, FEEDS, "native", "tpce", {}, CLIENTS, f"-t{FEEDS_EACH}",
+                        [f"rdmacc.protocol={protocol}"], more=("-f", script))
+            equal(volume(box) - before,
+                  number * len(scripts) * CLIENTS * FEEDS_EACH * SECURITIES,
+                  f"volumes after the feeds under {protocol}")
+    del MIXES[FEEDS]
+
+
+def volume(box):
+    return int(box.psql("SELECT sum(lt_vol) FROM tpce.last_trade"))
 
 
 def every_other_protocol(box):
@@ -82,6 +117,7 @@ def every_other_protocol(box):
     box.psql("CREATE EXTENSION IF NOT EXISTS rdmacc_workloads")
     under_protocols(box, protocols(box))
     rows_come_and_go(box, protocols(box))
+    no_feed_is_lost(box, protocols(box))
 
 
 def nothing_is_lost_when_all_is_killed(box):

@@ -51,3 +51,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION @extschema@.check_at_least(text, bigint, bigint) IS
   'refuses the size of a workload that is too small';
+
+CREATE FUNCTION @extschema@.draw_text(bytes int) RETURNS text LANGUAGE sql VOLATILE PARALLEL SAFE AS
+$$ SELECT left(repeat(md5(random()::text), bytes / 32 + 1), bytes) $$;
+COMMENT ON FUNCTION @extschema@.draw_text(int) IS 'letters and figures, as random as they need be';

@@ -19,10 +19,6 @@ LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION @extschema@.tpcc_nurand(int, int, int) IS 'a number of x to y, not uniformly';
 
-CREATE FUNCTION @extschema@.tpcc_text(bytes int) RETURNS text LANGUAGE sql VOLATILE PARALLEL SAFE AS
-$$ SELECT left(repeat(md5(random()::text), bytes / 32 + 1), bytes) $$;
-COMMENT ON FUNCTION @extschema@.tpcc_text(int) IS 'letters and figures, as random as they need be';
-
 CREATE PROCEDURE @extschema@.tpcc_create(
   warehouses int DEFAULT 1, access_method name DEFAULT 'rdmacc', items int DEFAULT 100000,
   customers int DEFAULT 3000)
@@ -34,46 +30,46 @@ BEGIN
   PERFORM @extschema@.check_at_least('warehouses', warehouses, 1);
   PERFORM @extschema@.check_at_least('items', items, 100);
   PERFORM @extschema@.check_at_least('customers', customers, 10);
-  SELECT string_agg(format('@extschema@.tpcc_text(24)::char(24) AS s_dist_%s', lpad(d::text, 2, '0')),
+  SELECT string_agg(format('@extschema@.draw_text(24)::char(24) AS s_dist_%s', lpad(d::text, 2, '0')),
                     ', ' ORDER BY d) INTO dists FROM generate_series(1, 10) d;
   CALL @extschema@.load_table('item', access_method, format(
-    'SELECT i AS i_id, @extschema@.tpcc_text(20)::varchar(24) AS i_name,
+    'SELECT i AS i_id, @extschema@.draw_text(20)::varchar(24) AS i_name,
        (1 + random() * 99)::numeric(5, 2) AS i_price,
-       CASE WHEN random() < 0.1 THEN ''ORIGINAL'' ELSE @extschema@.tpcc_text(38) END::varchar(50) AS i_data,
+       CASE WHEN random() < 0.1 THEN ''ORIGINAL'' ELSE @extschema@.draw_text(38) END::varchar(50) AS i_data,
        (1 + floor(random() * 10000))::int AS i_im_id
      FROM generate_series(1, %s) i', items), 'i_id');
   CALL @extschema@.load_table('warehouse', access_method, format(
     'SELECT w AS w_id, %s::numeric(12, 2) AS w_ytd, (random() * 0.2)::numeric(4, 4) AS w_tax,
-       @extschema@.tpcc_text(8)::varchar(10) AS w_name, @extschema@.tpcc_text(15)::varchar(20) AS w_street_1,
-       @extschema@.tpcc_text(15)::varchar(20) AS w_street_2, @extschema@.tpcc_text(15)::varchar(20) AS w_city,
+       @extschema@.draw_text(8)::varchar(10) AS w_name, @extschema@.draw_text(15)::varchar(20) AS w_street_1,
+       @extschema@.draw_text(15)::varchar(20) AS w_street_2, @extschema@.draw_text(15)::varchar(20) AS w_city,
        ''CA''::char(2) AS w_state, ''123411111''::char(9) AS w_zip
      FROM generate_series(1, %s) w', 100 * customers, warehouses), 'w_id');
   CALL @extschema@.load_table('district', access_method, format(
     'SELECT w AS d_w_id, d AS d_id, %s::numeric(12, 2) AS d_ytd, (random() * 0.2)::numeric(4, 4) AS d_tax,
-       %s AS d_next_o_id, @extschema@.tpcc_text(8)::varchar(10) AS d_name,
-       @extschema@.tpcc_text(15)::varchar(20) AS d_street_1, @extschema@.tpcc_text(15)::varchar(20) AS d_street_2,
-       @extschema@.tpcc_text(15)::varchar(20) AS d_city, ''CA''::char(2) AS d_state, ''123411111''::char(9) AS d_zip
+       %s AS d_next_o_id, @extschema@.draw_text(8)::varchar(10) AS d_name,
+       @extschema@.draw_text(15)::varchar(20) AS d_street_1, @extschema@.draw_text(15)::varchar(20) AS d_street_2,
+       @extschema@.draw_text(15)::varchar(20) AS d_city, ''CA''::char(2) AS d_state, ''123411111''::char(9) AS d_zip
      FROM %s', 10 * customers, customers + 1, per_district), 'd_w_id, d_id');
   CALL @extschema@.load_table('customer', access_method, format(
     'SELECT w AS c_w_id, d AS c_d_id, c AS c_id, (random() * 0.5)::numeric(4, 4) AS c_discount,
        CASE WHEN random() < 0.1 THEN ''BC'' ELSE ''GC'' END::char(2) AS c_credit,
        @extschema@.tpcc_last_name(CASE WHEN c <= 1000 THEN c - 1 ELSE @extschema@.tpcc_nurand(255, 0, 999) END) AS c_last,
-       @extschema@.tpcc_text(12)::varchar(16) AS c_first, 50000::numeric(12, 2) AS c_credit_lim,
+       @extschema@.draw_text(12)::varchar(16) AS c_first, 50000::numeric(12, 2) AS c_credit_lim,
        -10::numeric(12, 2) AS c_balance, 10::numeric(12, 2) AS c_ytd_payment, 1 AS c_payment_cnt,
-       0 AS c_delivery_cnt, @extschema@.tpcc_text(15)::varchar(20) AS c_street_1,
-       @extschema@.tpcc_text(15)::varchar(20) AS c_street_2, @extschema@.tpcc_text(15)::varchar(20) AS c_city,
+       0 AS c_delivery_cnt, @extschema@.draw_text(15)::varchar(20) AS c_street_1,
+       @extschema@.draw_text(15)::varchar(20) AS c_street_2, @extschema@.draw_text(15)::varchar(20) AS c_city,
        ''CA''::char(2) AS c_state, ''123411111''::char(9) AS c_zip, ''0123456789012345''::char(16) AS c_phone,
-       now() AS c_since, ''OE''::char(2) AS c_middle, @extschema@.tpcc_text(400)::varchar(500) AS c_data
+       now() AS c_since, ''OE''::char(2) AS c_middle, @extschema@.draw_text(400)::varchar(500) AS c_data
      FROM %s, generate_series(1, %s) c', per_district, customers), 'c_w_id, c_d_id, c_id');
   CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first);
   CALL @extschema@.load_table('history', access_method, format(
     'SELECT c AS h_c_id, d AS h_c_d_id, w AS h_c_w_id, d AS h_d_id, w AS h_w_id, now() AS h_date,
-       10::numeric(6, 2) AS h_amount, @extschema@.tpcc_text(20)::varchar(24) AS h_data
+       10::numeric(6, 2) AS h_amount, @extschema@.draw_text(20)::varchar(24) AS h_data
      FROM %s, generate_series(1, %s) c', per_district, customers), NULL);
   CALL @extschema@.load_table('stock', access_method, format(
     'SELECT w AS s_w_id, i AS s_i_id, (10 + floor(random() * 91))::int AS s_quantity,
        0::numeric(8, 2) AS s_ytd, 0 AS s_order_cnt, 0 AS s_remote_cnt,
-       CASE WHEN random() < 0.1 THEN ''ORIGINAL'' ELSE @extschema@.tpcc_text(38) END::varchar(50) AS s_data, %s
+       CASE WHEN random() < 0.1 THEN ''ORIGINAL'' ELSE @extschema@.draw_text(38) END::varchar(50) AS s_data, %s
      FROM generate_series(1, %s) w, generate_series(1, %s) i',
     dists, warehouses, items), 's_w_id, s_i_id');
   CALL @extschema@.load_table('oorder', access_method, format(
@@ -93,7 +89,7 @@ BEGIN
        (1 + floor(random() * %1$s))::int AS ol_i_id,
        CASE WHEN o_carrier_id IS NOT NULL THEN o_entry_d END AS ol_delivery_d,
        CASE WHEN o_carrier_id IS NULL THEN 0.01 + random() * 9999.98 ELSE 0 END::numeric(6, 2) AS ol_amount,
-       o_w_id AS ol_supply_w_id, 5::numeric(6, 2) AS ol_quantity, @extschema@.tpcc_text(24)::char(24) AS ol_dist_info
+       o_w_id AS ol_supply_w_id, 5::numeric(6, 2) AS ol_quantity, @extschema@.draw_text(24)::char(24) AS ol_dist_info
      FROM oorder, LATERAL generate_series(1, o_ol_cnt) l', items),
     'ol_w_id, ol_d_id, ol_o_id, ol_number');
   CREATE VIEW orders AS SELECT * FROM oorder;

@@ -41,8 +41,11 @@ void expect_declared(const Declared& declared, const HistoryEvent& event) {
   }
 }
 
-// Runs so many drawn transactions; gives how many were declared.
-uint32_t compare(LoadedWorkload& loaded, uint32_t transactions) {
+enum class Ask { kInputs, kInputsAndRows };
+
+// Runs so many drawn transactions; gives how many were declared, by their inputs alone or after a
+// survey of rows.
+uint32_t compare(LoadedWorkload& loaded, uint32_t transactions, Ask ask = Ask::kInputs) {
   Random random(11);
   uint32_t known = 0;
   uint64_t touched = 0;
@@ -51,7 +54,7 @@ uint32_t compare(LoadedWorkload& loaded, uint32_t transactions) {
     KeyDeclaration keys;
     if (!loaded.workload().declare(inputs, keys)) {
       EXPECT_TRUE(keys.keys.empty());
-      continue;
+      if (ask == Ask::kInputs || !loaded.survey(inputs, keys)) continue;
     }
     ++known;
     const Declared declared = declared_by(keys);
@@ -100,6 +103,13 @@ TEST(KeyDeclaration, CoversTatpButForTelephoneNumbers) {
 }
 
 TEST(KeyDeclaration, CoversTpcesMarketFeeds) { compare_some("tpce", "records=5,feeds=60", 40, 10); }
+
+TEST(KeyDeclaration, CoversWhatASurveyHasFound) {
+  LoadedWorkload tatp("tatp", "records=20");
+  EXPECT_EQ(compare(tatp, 40, Ask::kInputsAndRows), 40u);
+  LoadedWorkload tpce("tpce", "records=5,feeds=10,trades=12");
+  EXPECT_EQ(compare(tpce, 40, Ask::kInputsAndRows), 40u);
+}
 
 TEST(KeyDeclaration, CoversTpccButForPaymentsByLastName) {
   compare_some("tpcc", "warehouses=2,items=100,customers=20,rollbacks=20", 60, 30);

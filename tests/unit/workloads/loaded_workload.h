@@ -57,6 +57,13 @@ class LoadedWorkload {
       delta_ += effect.delta;
     });
   }
+  // False: the workload does not know the keys.
+  bool survey(const TxnInputs& inputs, KeyDeclaration& keys) {
+    bool known = false;
+    with_session(
+        [&](Session& session) { ok(workload_->survey(session, options_, inputs, keys, known)); });
+    return known;
+  }
   // What the workload's check finds wrong.
   std::string violation(int64_t more = 0) {
     std::string found;

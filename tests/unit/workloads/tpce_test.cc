@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "engine/protocols/registry.h"
 #include "tests/unit/workloads/loaded_workload.h"
@@ -15,12 +16,14 @@ using tpce::CustomerAccountRow;
 using tpce::CustomerRow;
 using tpce::HoldingSummaryRow;
 using tpce::LastTradeRow;
+using tpce::TradeHistoryRow;
+using tpce::TradeRow;
 
-constexpr uint64_t kCustomers = 12, kSecurities = 30;
+constexpr uint64_t kCustomers = 12, kSecurities = 30, kTrades = 13;
 
 class TpceTest : public testing::Test {
  protected:
-  LoadedWorkload tpce_{"tpce", "records=12,securities=30,feed-entries=4"};
+  LoadedWorkload tpce_{"tpce", "records=12,securities=30,trades=13,feed-entries=4"};
 
   template <typename Row>
   Row row(tpce::Table table, const NumberKey& key) {
@@ -30,11 +33,13 @@ class TpceTest : public testing::Test {
     if (bytes.size() == sizeof(Row)) std::memcpy(&row, bytes.data(), sizeof(Row));
     return row;
   }
-  std::vector<Tpce::Position> position(uint64_t customer) {
+  // `account` 0: without a history.
+  Tpce::Answer position(uint64_t customer, bool by_tax_id = false, uint64_t account = 0) {
     TxnInputs inputs;
     inputs.kind = Tpce::kCustomerPosition;
-    inputs.add(customer);
-    std::vector<Tpce::Position> answer;
+    for (const uint64_t value : {customer, uint64_t{by_tax_id}, account}) inputs.add(value);
+    EXPECT_TRUE(tpce_.workload().knows(inputs));
+    Tpce::Answer answer;
     tpce_.in_transaction([&](Session& session) {
       return dynamic_cast<const Tpce&>(tpce_.workload()).customer_position(session, inputs, answer);
     });
@@ -67,6 +72,25 @@ TEST(TpceDraw, IsOfAsManyMarketFeedsAsAsked) {
   }
 }
 
+TEST(TpceDraw, AsksForTaxIdsAndHistoriesAsOftenAsAsked) {
+  for (const uint32_t percent : {0, 40, 100}) {
+    const std::string share = std::to_string(percent);
+    auto made =
+        make_workload("tpce", "feeds=0,tax-ids=" + share + ",trade-histories=" + share, {2, true});
+    ASSERT_TRUE(made.ok());
+    Random random(8);
+    uint64_t tax_ids = 0, histories = 0;
+    for (int i = 0; i < 2'000; ++i) {
+      const TxnInputs inputs = (*made)->draw(random);
+      EXPECT_TRUE((*made)->knows(inputs));
+      tax_ids += inputs.values[1];
+      histories += inputs.values[2] > 0;
+    }
+    EXPECT_NEAR(static_cast<double>(tax_ids), percent * 20, 100);
+    EXPECT_NEAR(static_cast<double>(histories), percent * 20, 100);
+  }
+}
+
 TEST(TpceDraw, HasSecuritiesInProportionUnlessTold) {
   const auto securities = [](const char* settings) {
     auto made = make_workload("tpce", settings, {2, true});
@@ -93,9 +117,12 @@ TEST_F(TpceTest, RefusesInputsThatItWouldNotDraw) {
   other = feed;
   --other.count;
   EXPECT_FALSE(tpce_.workload().knows(other));
-  other = draw(Tpce::kCustomerPosition, random);
-  other.values[0] = kCustomers + 1;
-  EXPECT_FALSE(tpce_.workload().knows(other));
+  const TxnInputs position = draw(Tpce::kCustomerPosition, random);
+  for (const auto& [value, wrong] : {std::pair{0, kCustomers + 1}, {1, 2}, {2, 11}}) {
+    other = position;
+    other.values[static_cast<size_t>(value)] = wrong;
+    EXPECT_FALSE(tpce_.workload().knows(other));
+  }
 }
 
 TEST_F(TpceTest, PositionIsWhatTheAccountsHoldAtTheLastPrices) {
@@ -104,7 +131,7 @@ TEST_F(TpceTest, PositionIsWhatTheAccountsHoldAtTheLastPrices) {
   for (uint64_t c = 1; c <= kCustomers; ++c) {
     tpce_.run(draw(Tpce::kMarketFeed, random));
     const auto customer = row<CustomerRow>(tpce::kCustomer, tpce::customer_key(c));
-    const std::vector<Tpce::Position> answer = position(c);
+    const std::vector<Tpce::Position> answer = position(c, c % 2 == 0).positions;
     ASSERT_EQ(answer.size(), customer.accounts);
     how_many.insert(answer.size());
     for (uint64_t a = 1; a <= customer.accounts; ++a) {
@@ -125,6 +152,41 @@ TEST_F(TpceTest, PositionIsWhatTheAccountsHoldAtTheLastPrices) {
     }
   }
   EXPECT_GT(how_many.size(), 2u);
+}
+
+TEST_F(TpceTest, HistoryIsOfTheLastTradesOfTheAccount) {
+  std::set<size_t> events;
+  for (uint64_t c = 1; c <= kCustomers; ++c) {
+    const auto accounts = row<CustomerRow>(tpce::kCustomer, tpce::customer_key(c)).accounts;
+    const uint64_t account = accounts;  // the last one
+    // Numbers begin again behind it.
+    const uint64_t asked = 2 * accounts <= tpce::kAccountsMax ? 2 * accounts : account;
+    const auto trades =
+        row<CustomerAccountRow>(tpce::kCustomerAccount, tpce::account_key(c, account)).trades;
+    ASSERT_EQ(trades, kTrades);
+    using Told = std::tuple<uint64_t, uint64_t, uint32_t, int32_t, std::string>;
+    std::multiset<Told> wanted, told;
+    for (uint64_t t = trades - tpce::kTradesTold + 1; t <= trades; ++t) {
+      const uint64_t number = tpce::trade_number(c, account, t);
+      const auto trade = row<TradeRow>(tpce::kTrade, tpce::trade_key(number));
+      for (uint64_t e = 1; e <= trade.events; ++e) {
+        const auto event = row<TradeHistoryRow>(tpce::kTradeHistory, tpce::event_key(number, e));
+        EXPECT_EQ(event.status == tpce::kCompleted, e == trade.events);
+        wanted.emplace(number, event.date, trade.security, trade.quantity,
+                       tpce::kStatusNames[event.status - 1]);
+      }
+    }
+    const std::vector<Tpce::Event> history = position(c, true, asked).history;
+    events.insert(history.size());
+    for (const auto& event : history) {
+      told.emplace(event.trade, event.date, event.security, event.quantity, event.status.data());
+    }
+    EXPECT_EQ(told, wanted);
+    EXPECT_TRUE(std::is_sorted(history.begin(), history.end(),
+                               [](const auto& a, const auto& b) { return a.date > b.date; }));
+    EXPECT_TRUE(position(c).history.empty());
+  }
+  EXPECT_GT(events.size(), 2u);
 }
 
 TEST_F(TpceTest, MarketFeedChangesTheLastTradesOfItsSecurities) {
@@ -166,6 +228,18 @@ TEST_F(TpceTest, ItsCheckNoticesRowsThatAreLostOrReferToNone) {
   trade.price = tpce::kPriceMax + 1;
   EXPECT_EQ(found(tpce::kLastTrade, tpce::last_trade_key(3), bytes_of(trade)),
             "security 3 has a price that no feed gives");
+  const uint64_t number = tpce::trade_number(3, 1, 4);
+  EXPECT_NE(found(tpce::kTrade, tpce::trade_key(number), "").find(" trades"), std::string::npos);
+  EXPECT_NE(found(tpce::kTradeHistory, tpce::event_key(number, 1), "").find(" events of trades"),
+            std::string::npos);
+  EXPECT_EQ(found(tpce::kTaxId, tpce::tax_id_key(tpce::tax_id(3)), ""),
+            "there are 11 of 12 tax ids");
+  EXPECT_EQ(found(tpce::kTaxId, tpce::tax_id_key(tpce::tax_id(3)), bytes_of(tpce::TaxIdRow{4})),
+            "a tax id is of another customer");
+  EXPECT_EQ(found(tpce::kStatusType, tpce::status_key(2), ""), "there are 4 of 5 statuses");
+  EXPECT_EQ(found(tpce::kTradeHistory, tpce::event_key(number, 1),
+                  bytes_of(TradeHistoryRow{1, tpce::kActive + 1})),
+            "an event of a trade has no status");
   EXPECT_EQ(tpce_.violation(), "");
 }
 
