@@ -46,6 +46,8 @@ class Scheduler {
   uint64_t next_timer_us() const;
   // Nothing is runnable now (coroutines may be suspended).
   bool quiet() const;
+  // And no verb that was rung waits for a step.
+  bool settled() const { return quiet() && endpoint_.all_carried_out(); }
   size_t busy_coroutines() const;
   // Grows whenever a coroutine goes on for another reason than a timer or a peer that failed: what
   // does not grow for long waits for something that may never come.

@@ -100,6 +100,8 @@ class Endpoint {
 
   // Completes finished chains and delivers datagrams; true if there was anything.
   virtual bool poll() = 0;
+  // Whether poll() has nothing to carry out that was rung here; false where that is not known.
+  virtual bool all_carried_out() const { return false; }
   // Looks whether poll() would find anything, until it does or `deadline_us` has come; returns
   // early at will. What a worker does before it sleeps, so it costs a few instructions a look.
   virtual void spin(uint64_t) { pause_processor(); }

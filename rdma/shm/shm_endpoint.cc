@@ -174,7 +174,7 @@ bool ShmEndpoint::forget_senders() {
 }
 
 void ShmEndpoint::spin(uint64_t deadline_us) {
-  if (!posted_.chains.empty() || !executing_.chains.empty()) return;
+  if (!all_carried_out()) return;
   do {
     for (int look = 0; look < kLooksPerReading; ++look) {
       if (anything_there()) return;

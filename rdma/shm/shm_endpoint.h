@@ -35,6 +35,9 @@ class ShmEndpoint final : public Endpoint {
   bool send_quietly(WorkerId to, std::span<const std::byte> datagram) override;
   void set_datagram_handler(DatagramHandler handler) override;
   bool poll() override;
+  bool all_carried_out() const override {
+    return posted_.chains.empty() && executing_.chains.empty();
+  }
   void spin(uint64_t deadline_us) override;
   void wait(uint64_t deadline_us) override;
   void wake() override;

@@ -16,45 +16,42 @@ bool GroupSplitter::belongs(uint64_t group, uint32_t depth, uint64_t entry) cons
   return group_bits_of(region_.load(slot), depth) == region_.load(group);
 }
 
-void GroupSplitter::clean(uint64_t group, OwnerWriter& writer, std::vector<uint64_t>* cut) const {
+void GroupSplitter::clean(uint64_t group, OwnerWriter& writer, const KeptEntries& kept,
+                          std::vector<uint64_t>* cut) const {
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
-    clean_chain(group, bucket, writer, cut);
+    clean_chain(group, bucket, writer, kept[bucket], cut);
   }
 }
 
-// As they stand, with zeros for those that have moved or, `may_be_twice`, stand there a second
-// time: that is left by a process that died in the midst of this, and is gone once the node is
-// open.
-ChainEntries GroupSplitter::kept_entries(uint64_t group, const ChainEntries& old,
-                                         bool may_be_twice) const {
+// As they stand, with zeros for those that have moved, or stand there a second time: that is left
+// by a process that died in the midst of this, and is gone once the node is open.
+GroupSplitter::KeptEntries GroupSplitter::kept_of_opened(uint64_t group) const {
   const uint32_t depth = walk_.depth_of(group);
-  ChainEntries kept = old;
-  for (size_t i = 0; i < kept.size(); ++i) {
-    walk_.prefetch_slot_ahead(old, i);
-    if (!belongs(group, depth, kept[i])) kept[i] = 0;
+  KeptEntries all;
+  BucketChain buckets;
+  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
+    if (!walk_.chain(group, bucket, &buckets)) continue;
+    ChainEntries& kept = all[bucket];
+    kept = walk_.entries(buckets);
+    std::unordered_set<uint64_t> first;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      walk_.prefetch_slot_ahead(kept, i);
+      if (!belongs(group, depth, kept[i]) || !first.insert(kept[i]).second) kept[i] = 0;
+    }
   }
-  if (!may_be_twice) return kept;
-  ChainEntries sorted = kept;
-  std::sort(sorted.begin(), sorted.end());
-  const auto behind_zeros = std::upper_bound(sorted.begin(), sorted.end(), 0u);
-  if (std::adjacent_find(behind_zeros, sorted.end()) == sorted.end()) return kept;
-  std::unordered_set<uint64_t> first;
-  for (uint64_t& entry : kept) {
-    if (entry != 0 && !first.insert(entry).second) entry = 0;
-  }
-  return kept;
+  return all;
 }
 
 // Entries that stay are never overwritten before they stand elsewhere: first those from behind
 // fill holes in front, then their old places are cleared, then empty buckets are cut off. Until
 // then an entry may be there twice; it is never missing.
 void GroupSplitter::clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
-                                std::vector<uint64_t>* cut) const {
+                                const ChainEntries& kept, std::vector<uint64_t>* cut) const {
   CHECK(cut != nullptr);
   BucketChain buckets;
   if (!walk_.chain(group, bucket, &buckets)) return;
   const ChainEntries old = walk_.entries(buckets);
-  const ChainEntries kept = kept_entries(group, old, writer.opens_node());
+  CHECK(kept.size() == old.size());
   const auto stay = static_cast<size_t>(
       std::count_if(kept.begin(), kept.end(), [](uint64_t entry) { return entry != 0; }));
   const size_t buckets_left =
@@ -113,10 +110,10 @@ Status GroupSplitter::repair(TableId id) {
       if (named != each.group) sibling = named;
     }
     if (sibling != 0 && own_lock(region_.lock_of(sibling))) {
-      RDMACC_RETURN_IF_ERROR(finish(halves_of(id, each.group, sibling), stores));
+      RDMACC_RETURN_IF_ERROR(finish(halves_of(id, each.group, sibling), stores, nullptr));
     } else if (own_lock(region_.lock_of(each.group))) {
       std::vector<uint64_t> cut;  // unmarked, so the arena will find them
-      clean(each.group, stores, &cut);
+      clean(each.group, stores, kept_of_opened(each.group), &cut);
       break_own_lock(each.group);
     }
   }

@@ -150,14 +150,15 @@ GroupSplitter::Outcome GroupSplitter::split_locked(TableId id, uint64_t group, u
   const Result<uint64_t> fresh = allocate_locked_group(ctts);
   if (!fresh.ok()) return Outcome::kFailed;
   const Halves halves = halves_of(id, group, fresh.value());
-  const Status filled = fill_sibling(halves);
+  KeptEntries kept;
+  const Status filled = fill_sibling(halves, kept);
   if (!filled.ok()) {
     abandon_sibling(fresh.value());
     return filled.code() == Code::kCorrupt ? Outcome::kNotNeeded : Outcome::kFailed;
   }
   *sibling = fresh.value();
   // A failure here is that of the node itself; opening it again finishes the split.
-  return finish(halves, verbs_).ok() ? Outcome::kSplit : Outcome::kFailed;
+  return finish(halves, verbs_, &kept).ok() ? Outcome::kSplit : Outcome::kFailed;
 }
 
 Status GroupSplitter::grow_root(TableId id) {
@@ -199,7 +200,9 @@ GroupSplitter::Halves GroupSplitter::halves_of(TableId id, uint64_t group, uint6
   return halves;
 }
 
-Status GroupSplitter::fill_sibling(const Halves& halves) {
+// Nothing else changes the entries of the group, which is locked, before what has moved leaves it:
+// so each is looked at once, though its header lies elsewhere.
+Status GroupSplitter::fill_sibling(const Halves& halves, KeptEntries& kept) {
   const uint64_t sibling = halves.sibling;
   const uint64_t bits = region_.load(halves.group) | 1ull << halves.depth;
   region_.bump_incarnation(sibling, halves.table);
@@ -215,12 +218,15 @@ Status GroupSplitter::fill_sibling(const Halves& halves) {
     if (!walk_.chain(halves.group, bucket, &buckets)) return Status(Code::kCorrupt, "chain");
     moved.clear();
     const ChainEntries entries = walk_.entries(buckets);
+    kept[bucket] = entries;
     for (size_t i = 0; i < entries.size(); ++i) {
       const uint64_t entry = entries[i];
       walk_.prefetch_slot_ahead(entries, i);
       if (entry == 0 || !arena_.is_unit(PageKind::kSlot, entry_offset(entry))) continue;
       const uint64_t hash = region_.load(entry_offset(entry));
-      if (group_bits_of(hash, halves.depth + 1) == bits) moved.push_back(entry);
+      if (group_bits_of(hash, halves.depth + 1) != bits) continue;
+      moved.push_back(entry);
+      kept[bucket][i] = 0;
     }
     RDMACC_RETURN_IF_ERROR(fill_chain(bucket_offset(sibling, bucket), moved));
   }
@@ -265,7 +271,8 @@ void GroupSplitter::publish(const Halves& halves, OwnerWriter& writer) const {
   }
 }
 
-Status GroupSplitter::finish(const Halves& halves, OwnerWriter& writer) {
+Status GroupSplitter::finish(const Halves& halves, OwnerWriter& writer, const KeptEntries* kept) {
+  CHECK((kept == nullptr) == writer.opens_node());
   const uint64_t group = halves.group;
   publish(halves, writer);
   const uint64_t identity = region_.load(group + kOffsetOfIdentity);
@@ -275,7 +282,9 @@ Status GroupSplitter::finish(const Halves& halves, OwnerWriter& writer) {
   RDMACC_RETURN_IF_ERROR(writer.flush());
   StructureSpan span(observer_, StructureChange::kClean, halves.table);
   std::vector<uint64_t> cut;
-  clean(group, writer, &cut);
+  KeptEntries opened;
+  if (kept == nullptr) opened = kept_of_opened(group);
+  clean(group, writer, kept != nullptr ? *kept : opened, &cut);
   unlock(halves.sibling, halves.sundial_wts, writer);
   unlock(group, halves.sundial_wts, writer);
   RDMACC_RETURN_IF_ERROR(writer.flush());

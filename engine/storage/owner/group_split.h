@@ -86,18 +86,23 @@ class GroupSplitter {
   Outcome split_locked(TableId id, uint64_t group, uint64_t ctts, uint64_t* sibling);
   Status grow_root(TableId id);
   Result<uint64_t> allocate_locked_group(uint64_t ctts);
-  Status fill_sibling(const Halves& halves);
+  // Of each bucket's chain: the entries as they stand, with zeros for those that have moved.
+  using KeptEntries = std::array<ChainEntries, kBucketsPerGroup>;
+  Status fill_sibling(const Halves& halves, KeptEntries& kept);
   Status fill_chain(uint64_t home, const ChainEntries& entries);
   void abandon_sibling(uint64_t sibling);
   Halves halves_of(TableId id, uint64_t group, uint64_t sibling);
 
-  Status finish(const Halves& halves, OwnerWriter& writer);
+  // `kept`: what fill_sibling() has found; nullptr: while the node is being opened.
+  Status finish(const Halves& halves, OwnerWriter& writer, const KeptEntries* kept);
   void publish(const Halves& halves, OwnerWriter& writer) const;
-  // Removes what no longer belongs to the group or is there twice; buckets cut off are appended.
-  void clean(uint64_t group, OwnerWriter& writer, std::vector<uint64_t>* cut) const;
-  void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
+  // Removes what is not kept; buckets cut off are appended.
+  void clean(uint64_t group, OwnerWriter& writer, const KeptEntries& kept,
+             std::vector<uint64_t>* cut) const;
+  void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer, const ChainEntries& kept,
                    std::vector<uint64_t>* cut) const;
-  ChainEntries kept_entries(uint64_t group, const ChainEntries& old, bool may_be_twice) const;
+  // While the node is being opened: what belongs to the group, each entry once.
+  KeptEntries kept_of_opened(uint64_t group) const;
   bool belongs(uint64_t group, uint32_t depth, uint64_t entry) const;
   uint64_t next_ctts(uint64_t larger_than);
 

@@ -16,6 +16,8 @@ constexpr uint64_t kPendingSplitsUsMax = 200'000;
 // Of its pages, so that a dropped table's memory is not waited for; reclamation rounds, else.
 constexpr uint64_t kPlenty = 2;
 constexpr int kEpochsOfLimbo = 3;
+// Of an index whose groups are taken apart at once.
+constexpr uint32_t kSmallDepth = 6;
 // Slots that a request frees are fetched so many items ahead: most are in no cache.
 constexpr size_t kItemsAhead = 16;
 
@@ -235,12 +237,16 @@ Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
 }
 
 // The table is gone at once. Its memory follows in a coroutine of its own: that of many rows takes
-// its time, and is nothing to wait for. Where memory is scarce the caller may want it next, in a
-// transaction that would begin too soon for it.
+// its time, and is nothing to wait for. That of none does not: then what has read that there are
+// none finds it gone, too, before another table can show rows under its name. Where memory is
+// scarce the caller may want it next, in a transaction that would begin too soon for it.
 void StorageNode::drop(TableId id) {
   // A split that is under way counts on its table; none of this one begins after this.
   index_.begin_drop();
-  if (directory_.live(id) == nullptr) return index_.cancel_drop();  // by another request meanwhile
+  const DirectoryEntry* table = directory_.live(id);
+  if (table == nullptr) return index_.cancel_drop();  // by another request meanwhile
+  const bool empty =
+      table->rows == 0 && IndexRoot{table->root}.depth() <= kSmallDepth && drops_under_way_ == 0;
   directory_.set_dropped(id);
   ++drops_under_way_;
   const auto retire = [this, id] {
@@ -250,8 +256,9 @@ void StorageNode::drop(TableId id) {
     --drops_under_way_;
   };
   const bool scarce = arena_.pages_left() < arena_.page_count() / kPlenty;
-  if (!scarce && worker_.scheduler().spawn(retire)) return;
+  if (!scarce && !empty && worker_.scheduler().spawn(retire)) return;
   retire();
+  if (!scarce) return;
   for (int i = 0; i < kEpochsOfLimbo; ++i) reclaim_some();
 }
 

@@ -3,42 +3,12 @@
 #include <map>
 
 #include "engine/storage/layout/overflow.h"
+#include "engine/storage/wire/message_stream.h"
 #include "engine/storage/wire/storage_messages.h"
 
 namespace rdmacc {
 
 namespace {
-
-// Items for one node, cut into messages, and where in the caller's list each item came from.
-template <typename Message>
-struct Outgoing {
-  NodeId node;
-  Message message;
-  std::vector<size_t> from;
-};
-
-template <typename Message>
-Outgoing<Message>& outgoing_to(std::vector<Outgoing<Message>>& all, NodeId node, uint64_t ctts) {
-  for (auto it = all.rbegin(); it != all.rend(); ++it) {
-    if (it->node == node && it->message.items.size() < kItemsPerMessage) return *it;
-  }
-  Outgoing<Message>& fresh = all.emplace_back();
-  fresh.node = node;
-  fresh.message.ctts = ctts;
-  return fresh;
-}
-
-template <typename Message>
-std::vector<Rpc::Call> calls_of(const std::vector<Outgoing<Message>>& all, const Topology& topology,
-                                MethodId method) {
-  std::vector<Rpc::Call> calls(all.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    calls[i].to = topology.worker_of(all[i].node);
-    calls[i].method = method;
-    all[i].message.write(calls[i].request);
-  }
-  return calls;
-}
 
 Rpc::Call call_to(const Topology& topology, NodeId node, MethodId method) {
   Rpc::Call call;
@@ -63,40 +33,40 @@ Status bad_reply(NodeId node) {
 Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
                                VerbCounters& counters) {
   CHECK(ctts != 0);
-  std::vector<Outgoing<AllocateRequest>> all;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    SlotRequest& request = requests[i];
-    CHECK(request.node < topology_.nodes);
-    request.slot = request.overflow = GlobalAddress{};
-    Outgoing<AllocateRequest>& out = outgoing_to(all, request.node, ctts);
-    out.message.items.push_back(
-        {request.table, request.key_hash, request.overflow_bytes, request.want_slot});
-    out.from.push_back(i);
-  }
-  if (all.empty()) return Status();
-  std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodAllocate);
-  worker_.rpc().call_all(calls, counters);
-  Status status = first_error(calls);
+  if (requests.empty()) return Status();
+  Status malformed;
   std::vector<AllocateReplyItem> items;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (!calls[i].status.ok()) continue;
-    const NodeId node = all[i].node;
-    if (!parse_allocate_reply(calls[i].reply, all[i].from.size(), &items)) {
-      if (status.ok()) status = bad_reply(node);
-      continue;
+  const auto take = [&](const SentMessage<AllocateRequest>& sent) {
+    if (!parse_allocate_reply(sent.call.reply, sent.from.size(), &items)) {
+      malformed = bad_reply(sent.node);
+      return;
     }
     for (size_t k = 0; k < items.size(); ++k) {
-      SlotRequest& request = requests[all[i].from[k]];
+      SlotRequest& request = requests[sent.from[k]];
       const bool lacks = (request.want_slot && items[k].slot == 0) ||
                          (request.overflow_bytes != 0 && items[k].block == 0);
-      if (lacks && status.ok()) status = bad_reply(node);
-      if (items[k].slot != 0) request.slot = GlobalAddress::make(node, items[k].slot);
-      if (items[k].block != 0) request.overflow = GlobalAddress::make(node, items[k].block);
+      if (lacks) malformed = bad_reply(sent.node);
+      if (items[k].slot != 0) request.slot = GlobalAddress::make(sent.node, items[k].slot);
+      if (items[k].block != 0) request.overflow = GlobalAddress::make(sent.node, items[k].block);
       request.incarnation = items[k].incarnation;
       request.wts = items[k].wts;
       request.lease = items[k].lease;
     }
+  };
+  Rpc::Call like;
+  like.method = kMethodAllocate;
+  MessageStream<AllocateRequest, decltype(take)> stream(worker_, topology_, like, ctts, counters,
+                                                        take);
+  for (SlotRequest& request : requests) request.slot = request.overflow = GlobalAddress{};
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const SlotRequest& request = requests[i];
+    stream.add(
+        request.node,
+        AllocateItem{request.table, request.key_hash, request.overflow_bytes, request.want_slot},
+        i);
   }
+  Status status = stream.finish();
+  if (status.ok()) status = malformed;
   if (status.ok()) return status;
   std::vector<FreeRequest> got;
   for (SlotRequest& request : requests) {
@@ -134,17 +104,16 @@ Status StorageClient::reserve_slots(NodeId node, TableId table, uint32_t count, 
 
 Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
                            VerbCounters& counters, bool patient) {
-  std::vector<Outgoing<FreeMessage>> all;
+  Rpc::Call like;
+  like.method = kMethodFree;
+  like.patient = patient;
+  const auto nothing_to_take = [](const SentMessage<FreeMessage>&) {};
+  MessageStream<FreeMessage, decltype(nothing_to_take)> stream(worker_, topology_, like, ctts,
+                                                               counters, nothing_to_take);
   for (const FreeRequest& request : requests) {
-    CHECK(request.address.node() < topology_.nodes);
-    outgoing_to(all, request.address.node(), ctts)
-        .message.items.push_back({request.address.offset(), request.kind});
+    stream.add(request.address.node(), FreeItem{request.address.offset(), request.kind});
   }
-  if (all.empty()) return Status();
-  std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodFree);
-  for (Rpc::Call& call : calls) call.patient = patient;
-  worker_.rpc().call_all(calls, counters);
-  return first_error(calls);
+  return stream.finish();
 }
 
 Status StorageClient::extend_bucket(GlobalAddress group, uint32_t bucket, uint32_t entries,

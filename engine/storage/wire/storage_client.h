@@ -37,9 +37,9 @@ class StorageClient {
     uint64_t lease = 0;  // SUNDIAL's word
     bool want_slot = true;
   };
-  // Allocates for all requests, one message per node. Slots come locked with `ctts`; blocks are
-  // tagged with it. All or nothing: on an error (kNoSpace, kUnavailable, …) what was allocated
-  // has been freed.
+  // Allocates for all requests, some thousands of a node in a message. Slots come locked with
+  // `ctts`; blocks are tagged with it. All or nothing: on an error (kNoSpace, kUnavailable, …) what
+  // was allocated has been freed.
   Status allocate(std::span<SlotRequest> requests, uint64_t ctts, VerbCounters& counters);
 
   // Up to `count` overflow blocks for `block_bytes`, to be kept until rows need them, are

@@ -1,18 +1,64 @@
 #include "engine/storage/wire/storage_messages.h"
 
+#include <cstring>
+
 namespace rdmacc {
+
+namespace {
+
+// Items as they travel: what is freed or allocated for a bulk statement are some thousands in a
+// message, which are copied without a look at each of their fields.
+struct AllocateLayout {
+  uint64_t key_hash;
+  TableId table;
+  uint32_t overflow_bytes;
+  uint64_t want_slot;
+};
+struct AllocateReplyLayout {
+  uint64_t slot, wts, lease, block, incarnation;
+};
+struct FreeLayout {
+  uint64_t offset, kind;
+};
+
+template <typename Layout, typename Item, typename LayoutOf>
+void write_items(MessageWriter& writer, std::span<const Item> items, LayoutOf layout_of) {
+  static_assert(std::has_unique_object_representations_v<Layout>);
+  std::byte* at = writer.room(items.size() * sizeof(Layout));
+  for (const Item& item : items) {
+    const Layout layout = layout_of(item);
+    std::memcpy(at, &layout, sizeof(layout));
+    at += sizeof(layout);
+  }
+}
+
+// False: there are not so many, or `item_of` says that one makes no sense.
+template <typename Layout, typename Item, typename ItemOf>
+bool read_items(MessageReader& reader, size_t count, std::vector<Item>& items, ItemOf item_of) {
+  const std::span<const std::byte> bytes = reader.raw(count * sizeof(Layout));
+  if (!reader.ok()) return false;
+  items.resize(count);
+  const std::byte* at = bytes.data();
+  bool sound = true;
+  for (Item& item : items) {
+    Layout layout;
+    std::memcpy(&layout, at, sizeof(layout));
+    at += sizeof(layout);
+    sound = item_of(layout, item) && sound;
+  }
+  return sound && reader.at_end();
+}
+
+}  // namespace
 
 void AllocateRequest::write(Rpc::Bytes& out) const {
   CHECK(items.size() <= kItemsPerMessage);
   MessageWriter writer(out);
   writer.u64(ctts);
   writer.u32(static_cast<uint32_t>(items.size()));
-  for (const AllocateItem& item : items) {
-    writer.u32(item.table);
-    writer.u64(item.key_hash);
-    writer.u32(item.overflow_bytes);
-    writer.u8(item.want_slot ? 1 : 0);
-  }
+  write_items<AllocateLayout>(writer, std::span(items), [](const AllocateItem& item) {
+    return AllocateLayout{item.key_hash, item.table, item.overflow_bytes, item.want_slot ? 1u : 0u};
+  });
 }
 
 bool AllocateRequest::parse(std::span<const std::byte> in) {
@@ -20,40 +66,30 @@ bool AllocateRequest::parse(std::span<const std::byte> in) {
   ctts = reader.u64();
   const uint32_t count = reader.u32();
   if (!reader.ok() || count > kItemsPerMessage) return false;
-  items.resize(count);
-  for (AllocateItem& item : items) {
-    item.table = reader.u32();
-    item.key_hash = reader.u64();
-    item.overflow_bytes = reader.u32();
-    item.want_slot = reader.u8() != 0;
-  }
-  return reader.at_end();
+  return read_items<AllocateLayout>(
+      reader, count, items, [](const AllocateLayout& layout, AllocateItem& item) {
+        item = {layout.table, layout.key_hash, layout.overflow_bytes, layout.want_slot != 0};
+        return true;
+      });
 }
 
 void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& out) {
   CHECK(items.size() <= kItemsPerMessage);
   MessageWriter writer(out);
-  for (const AllocateReplyItem& item : items) {
-    writer.u64(item.slot);
-    writer.u32(item.incarnation);
-    writer.u64(item.wts);
-    writer.u64(item.lease);
-    writer.u64(item.block);
-  }
+  write_items<AllocateReplyLayout>(writer, items, [](const AllocateReplyItem& item) {
+    return AllocateReplyLayout{item.slot, item.wts, item.lease, item.block, item.incarnation};
+  });
 }
 
 bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
                           std::vector<AllocateReplyItem>* items) {
   MessageReader reader(in);
-  items->resize(count);
-  for (AllocateReplyItem& item : *items) {
-    item.slot = reader.u64();
-    item.incarnation = reader.u32();
-    item.wts = reader.u64();
-    item.lease = reader.u64();
-    item.block = reader.u64();
-  }
-  return reader.at_end();
+  return read_items<AllocateReplyLayout>(
+      reader, count, *items, [](const AllocateReplyLayout& layout, AllocateReplyItem& item) {
+        item = {layout.slot, static_cast<uint32_t>(layout.incarnation), layout.wts, layout.lease,
+                layout.block};
+        return layout.incarnation <= UINT32_MAX;
+      });
 }
 
 void ReserveRequest::write(Rpc::Bytes& out) const {
@@ -76,10 +112,9 @@ void FreeMessage::write(Rpc::Bytes& out) const {
   MessageWriter writer(out);
   writer.u64(ctts);
   writer.u32(static_cast<uint32_t>(items.size()));
-  for (const FreeItem& item : items) {
-    writer.u64(item.offset);
-    writer.u8(static_cast<uint8_t>(item.kind));
-  }
+  write_items<FreeLayout>(writer, std::span(items), [](const FreeItem& item) {
+    return FreeLayout{item.offset, static_cast<uint64_t>(item.kind)};
+  });
 }
 
 bool FreeMessage::parse(std::span<const std::byte> in) {
@@ -87,14 +122,10 @@ bool FreeMessage::parse(std::span<const std::byte> in) {
   ctts = reader.u64();
   const uint32_t count = reader.u32();
   if (!reader.ok() || count > kItemsPerMessage) return false;
-  items.resize(count);
-  for (FreeItem& item : items) {
-    item.offset = reader.u64();
-    const uint8_t kind = reader.u8();
-    if (kind > static_cast<uint8_t>(FreeKind::kReserved)) return false;
-    item.kind = static_cast<FreeKind>(kind);
-  }
-  return reader.at_end();
+  return read_items<FreeLayout>(reader, count, items, [](const FreeLayout& layout, FreeItem& item) {
+    item = {layout.offset, static_cast<FreeKind>(layout.kind)};
+    return layout.kind <= static_cast<uint64_t>(FreeKind::kReserved);
+  });
 }
 
 void ExtendRequest::write(Rpc::Bytes& out) const {

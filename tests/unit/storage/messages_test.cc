@@ -109,5 +109,38 @@ TEST(Messages, CarryRequestsOfTheStorageService) {
   EXPECT_FALSE(read.parse(bytes));
 }
 
+TEST(Messages, CarryWhatWasAllocatedAndWhatIsFreed) {
+  const std::vector<AllocateReplyItem> items = {{64, 7, 1ull << 40, 3, 128}, {0, 0, 0, 0, 192}};
+  std::vector<std::byte> bytes;
+  write_allocate_reply(items, bytes);
+  std::vector<AllocateReplyItem> read;
+  ASSERT_TRUE(parse_allocate_reply(bytes, items.size(), &read));
+  ASSERT_EQ(read.size(), items.size());
+  EXPECT_EQ(read[0].slot, 64u);
+  EXPECT_EQ(read[0].incarnation, 7u);
+  EXPECT_EQ(read[0].wts, 1ull << 40);
+  EXPECT_EQ(read[0].lease, 3u);
+  EXPECT_EQ(read[1].slot, 0u);
+  EXPECT_EQ(read[1].block, 192u);
+  EXPECT_FALSE(parse_allocate_reply(bytes, items.size() - 1, &read));
+  bytes.pop_back();
+  EXPECT_FALSE(parse_allocate_reply(bytes, items.size(), &read));
+
+  FreeMessage freed{5, {{640, FreeKind::kTombstone}, {704, FreeKind::kReserved}}};
+  bytes.clear();
+  freed.write(bytes);
+  FreeMessage heard;
+  ASSERT_TRUE(heard.parse(bytes));
+  EXPECT_EQ(heard.ctts, 5u);
+  ASSERT_EQ(heard.items.size(), 2u);
+  EXPECT_EQ(heard.items[0].offset, 640u);
+  EXPECT_EQ(heard.items[0].kind, FreeKind::kTombstone);
+  EXPECT_EQ(heard.items[1].kind, FreeKind::kReserved);
+  freed.items[1].kind = static_cast<FreeKind>(4);
+  bytes.clear();
+  freed.write(bytes);
+  EXPECT_FALSE(heard.parse(bytes));
+}
+
 }  // namespace
 }  // namespace rdmacc
