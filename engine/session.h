@@ -227,11 +227,14 @@ class Session {
   // nothing.
   bool read_own_sets(TableId table, std::string_view key, RowView& out,
                      uint32_t visible_before = kEveryCommand);
-  // A row as it is in memory, or was when one of this coordinator's transactions last read it so.
-  // It is not read by the protocol: it may be stale or torn, own writes are not seen, and
-  // nothing joins the read set. The view ends as soon as the coroutine yields.
+  // A row as it is in memory. It is not read by the protocol: it may be stale or torn, own writes
+  // are not seen, and nothing joins the read set. The view ends as soon as the coroutine yields.
   Status unvalidated_read(TableId table, std::string_view key, RowView& out);
-  void forget_unvalidated_read(TableId table, std::string_view key);  // the next one reads anew
+  // Rows that were so read, and found whole, are kept for all transactions of the coordinator, if
+  // not for ever: out.found.
+  Status kept_unvalidated_read(TableId table, std::string_view key, RowView& out);
+  void keep_unvalidated_read(TableId table, std::string_view key, std::string_view row);
+  void forget_unvalidated_read(TableId table, std::string_view key);
   // What follows are rows that many transactions want: other coroutines of the worker, which would
   // only lose to this one, get no turn before it has ended, unless it has to wait for something.
   void meet_hot_rows();

@@ -257,6 +257,20 @@ Status Session::check_reads() {
 
 void Session::need_current_reads() { txn().need_current_reads(); }
 
+Status Session::kept_unvalidated_read(TableId table, std::string_view key, RowView& out) {
+  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
+  out = RowView{};
+  const std::string* kept =
+      txn_ != nullptr ? engine().state.unvalidated_reads.find(table, key) : nullptr;
+  out.found = kept != nullptr;
+  if (out.found) out.row = *kept;
+  return Status();
+}
+
+void Session::keep_unvalidated_read(TableId table, std::string_view key, std::string_view row) {
+  engine().state.unvalidated_reads.put(table, key, row);
+}
+
 void Session::forget_unvalidated_read(TableId table, std::string_view key) {
   engine().state.unvalidated_reads.forget(table, key);
 }

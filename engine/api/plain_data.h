@@ -110,6 +110,9 @@ struct ScanWants {
   // Rows are likely to be written as they come: what was read of them is kept at hand for that, and
   // those that others have locked early are waited for. A mere reader passes them.
   bool to_write = false;
+  // Those that are written are so before the next ones are asked for: what is written later, and
+  // has been changed by another transaction since it was read, is known for that at the commit.
+  bool writes_at_once = false;
   // How many rows there are, and no more.
   bool count_only = false;
 };

@@ -12,7 +12,12 @@ constexpr uint8_t kHeightMax = 32;
 constexpr uint64_t kLockPauseUsMin = 5, kLockPauseUsMax = 320;
 constexpr int kLockTriesMax = 36;
 
-Status corrupt_node() { return Status(Code::kCorrupt, "a node of an ordered index"); }
+Status take(std::string_view row, TreeNode& node) {
+  const std::optional<TreeNode> parsed = TreeNode::parse(row);
+  if (!parsed) return Status(Code::kCorrupt, "a node of an ordered index");
+  node = *parsed;
+  return Status();
+}
 
 }  // namespace
 
@@ -23,42 +28,40 @@ Status Descent::read(NodeNumber number, FoundNode& found) {
   RDMACC_RETURN_IF_ERROR(session_.get(index_.table, NodeKey(number).view(), view, visible_before_));
   found.number = number;
   found.exists = view.found;
-  if (!view.found) return Status();
-  std::optional<TreeNode> node = TreeNode::parse(number, view.row);
-  if (!node) return corrupt_node();
-  found.node = std::move(*node);
-  return Status();
+  return view.found ? take(view.row, found.node) : Status();
 }
 
 // The node as a hint, or by the protocol, into inner_.
 Status Descent::look_at(NodeNumber number, Way way, bool& found) {
   const NodeKey key(number);
   RowView view;
-  found = false;
   if (way == Way::kProtocol) {
     RDMACC_RETURN_IF_ERROR(session_.get(index_.table, key.view(), view, visible_before_));
   } else if (!session_.read_own_sets(index_.table, key.view(), view, visible_before_)) {
-    for (int look = 0; look < kUnvalidatedReadsMax; look++) {
-      RDMACC_RETURN_IF_ERROR(session_.unvalidated_read(index_.table, key.view(), view));
-      if (!view.found) return Status();
-      inner_row_ = view.row;
-      std::optional<TreeNode> whole = TreeNode::parse(number, inner_row_);
-      if (whole) {
-        inner_ = std::move(*whole);
-        found = true;
-        return Status();
-      }
-      session_.forget_unvalidated_read(index_.table, key.view());
-      session_.scheduler().sleep_for(1);
-    }
-    return Status();
+    return look_at_hint(number, found);
   }
-  if (!view.found) return Status();
-  inner_row_ = view.row;
-  std::optional<TreeNode> node = TreeNode::parse(number, inner_row_);
-  if (!node) return corrupt_node();
-  inner_ = std::move(*node);
+  found = view.found;
+  return found ? take(view.row, inner_) : Status();
+}
+
+// What is kept was whole when it came.
+Status Descent::look_at_hint(NodeNumber number, bool& found) {
+  const NodeKey key(number);
+  RowView view;
+  RDMACC_RETURN_IF_ERROR(session_.kept_unvalidated_read(index_.table, key.view(), view));
   found = true;
+  if (view.found) return take(view.row, inner_);
+  for (int look = 0; look < kUnvalidatedReadsMax; look++) {
+    RDMACC_RETURN_IF_ERROR(session_.unvalidated_read(index_.table, key.view(), view));
+    if (!view.found) break;
+    if (const std::optional<TreeNode> whole = TreeNode::parse_checked(number, view.row)) {
+      session_.keep_unvalidated_read(index_.table, key.view(), view.row);
+      inner_ = *whole;
+      return Status();
+    }
+    session_.scheduler().sleep_for(1);
+  }
+  found = false;
   return Status();
 }
 
@@ -94,15 +97,14 @@ Status Descent::lose_if_newer() {
 }
 
 Status Descent::find_leaf(const TreePlace& place, FoundNode& leaf) {
-  std::vector<FoundNode> leaves;
+  FoundNodes leaves;
   RDMACC_RETURN_IF_ERROR(find_leaves(place, Reach{}, leaves));
   CHECK(!leaves.empty());
-  leaf = std::move(leaves.front());
+  leaf = leaves.front();
   return Status();
 }
 
-Status Descent::find_leaves(const TreePlace& place, const Reach& reach,
-                            std::vector<FoundNode>& leaves) {
+Status Descent::find_leaves(const TreePlace& place, const Reach& reach, FoundNodes& leaves) {
   CHECK(reach.leaves_max > 0);
   for (int attempt = 0; attempt <= kHintedWays; attempt++) {
     const Way way = attempt < kHintedWays ? Way::kHints : Way::kProtocol;
@@ -115,8 +117,8 @@ Status Descent::find_leaves(const TreePlace& place, const Reach& reach,
   return session_.abort_on_conflict();
 }
 
-Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
-                     std::vector<FoundNode>& leaves, bool& arrived) {
+Status Descent::walk(const TreePlace& place, Way way, const Reach& reach, FoundNodes& leaves,
+                     bool& arrived) {
   NodeNumber number = kRootNumber;
   path_.clear();
   for (int step = 0; step < kHeightMax; step++) {
@@ -129,54 +131,61 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
       RDMACC_RETURN_IF_ERROR(read(kRootNumber, root));
       if (!root.exists) RDMACC_RETURN_IF_ERROR(lose_if_newer());
       if (!root.exists || root.node.leaf()) {
-        leaves.push_back(std::move(root));
+        leaves.push_back(root);
         arrived = true;
         return Status();
       }
+      // It has grown since, which the hint has to tell the next one that comes this way.
+      session_.forget_unvalidated_read(index_.table, NodeKey(kRootNumber).view());
       RDMACC_RETURN_IF_ERROR(look_at(number, Way::kProtocol, found));
     }
     path_.push_back(number);
     if (!found || inner_.leaf() || !inner_.covers(place)) return Status();
     if (inner_.height == 1) {
-      RDMACC_RETURN_IF_ERROR(lock(inner_.items[inner_.child_for(place)].child));
-      RDMACC_RETURN_IF_ERROR(read_children(place, reach, leaves));
+      const Numbers children = children_for(place, reach);
+      RDMACC_RETURN_IF_ERROR(lock(children.front()));
+      RDMACC_RETURN_IF_ERROR(read_leaves(children, place, reach, leaves));
       arrived = !leaves.empty();
       return Status();
     }
-    number = inner_.items[inner_.child_for(place)].child;
+    number = inner_.child(inner_.child_for(place));
   }
   return Status();
 }
 
-// The children of inner_ that `reach` allows, all at once. What was read is used as far as it fits
-// together.
-Status Descent::read_children(const TreePlace& place, const Reach& reach,
-                              std::vector<FoundNode>& leaves) {
-  CHECK(inner_.height == 1 && !path_.empty());
+// Those of inner_ that `reach` allows.
+Descent::Numbers Descent::children_for(const TreePlace& place, const Reach& reach) const {
+  CHECK(inner_.height == 1);
   const size_t first = inner_.child_for(place);
-  std::vector<NodeKey> keys;
-  std::vector<NodeNumber> numbers;
-  for (size_t i = first; i < inner_.items.size() && numbers.size() < reach.leaves_max;
+  Numbers numbers;
+  for (size_t i = first; i < inner_.size() && numbers.size() < reach.leaves_max;
        reach.backward ? i-- : i++) {  // below 0 it is larger than all
     if (i != first && reach.bounded) {
       const bool beyond =
           reach.backward ? inner_.low_of(i + 1) <= reach.bound : inner_.low_of(i) >= reach.bound;
       if (beyond) break;
     }
-    numbers.push_back(inner_.items[i].child);
-    keys.emplace_back(numbers.back());
+    numbers.push_back(inner_.child(i));
   }
-  std::vector<std::string_view> asked;
-  for (const NodeKey& key : keys) asked.push_back(key.view());
-  std::vector<RowView> rows(keys.size());
-  RDMACC_RETURN_IF_ERROR(session_.get_many(index_.table, asked, rows, visible_before_));
+  CHECK(!numbers.empty());
+  return numbers;
+}
+
+// All at once. What was read is used as far as it fits together.
+Status Descent::read_leaves(const Numbers& numbers, const TreePlace& place, const Reach& reach,
+                            FoundNodes& leaves) {
+  boost::container::small_vector<NodeKey, 2> keys;
+  boost::container::small_vector<std::string_view, 2> asked;
+  boost::container::small_vector<RowView, 2> rows(numbers.size());
+  keys.reserve(numbers.size());
+  for (const NodeNumber number : numbers) asked.push_back(keys.emplace_back(number).view());
+  RDMACC_RETURN_IF_ERROR(session_.get_many(index_.table, {asked.data(), asked.size()},
+                                           {rows.data(), rows.size()}, visible_before_));
   for (size_t i = 0; i < rows.size(); i++) {
     if (!rows[i].found) break;
     FoundNode leaf;
     leaf.number = numbers[i];
-    std::optional<TreeNode> node = TreeNode::parse(leaf.number, rows[i].row);
-    if (!node) return corrupt_node();
-    leaf.node = std::move(*node);
+    RDMACC_RETURN_IF_ERROR(take(rows[i].row, leaf.node));
     TreePlace next = place;
     if (i > 0) {
       const TreeNode& before = leaves.back().node;
@@ -185,7 +194,7 @@ Status Descent::read_children(const TreePlace& place, const Reach& reach,
       if (reach.backward ? next.entry.empty() : !before.high_bounded) break;
     }
     if (!leaf.node.leaf() || !index_.covers(leaf.node, next)) break;
-    leaves.push_back(std::move(leaf));
+    leaves.push_back(leaf);
   }
   // A parent that does not know its children: the next one that comes this way reads again.
   if (leaves.size() < rows.size()) {
@@ -210,7 +219,7 @@ Status Descent::find_inner(const TreePlace& place, uint8_t height, const TreePat
     if (!found.exists || found.node.height < height || !found.node.covers(place)) break;
     if (found.node.height == height) return Status();
     path_.push_back(number);
-    number = found.node.items[found.node.child_for(place)].child;
+    number = found.node.child(found.node.child_for(place));
   }
   return session_.abort_on_conflict();
 }

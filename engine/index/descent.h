@@ -1,5 +1,5 @@
 #pragma once
-#include <vector>
+#include <boost/container/small_vector.hpp>
 
 #include "engine/index/tree_node.h"
 #include "engine/session.h"
@@ -35,6 +35,7 @@ struct FoundNode {
   TreeNode node;
   bool exists = true;  // false: the index has no root yet
 };
+using FoundNodes = boost::container::small_vector<FoundNode, 2>;
 
 // How the leaf is come by. kLock: it is locked before it is read, as a row is by try_lock(), so
 // that what is read of it stays; one that another transaction has locked is waited for, some
@@ -57,7 +58,7 @@ class Descent {
   };
   // The leaf for `place`, and as many of the following as its parent knows of and `reach` allows.
   // kAborted when what the protocol gave does not fit together: the transaction could not commit.
-  Status find_leaves(const TreePlace& place, const Reach& reach, std::vector<FoundNode>& leaves);
+  Status find_leaves(const TreePlace& place, const Reach& reach, FoundNodes& leaves);
   Status find_leaf(const TreePlace& place, FoundNode& leaf);
   // Above the leaf that was found last.
   const TreePath& path() const { return path_; }
@@ -71,11 +72,16 @@ class Descent {
 
  private:
   enum class Way : uint8_t { kHints, kProtocol };
-  Status walk(const TreePlace& place, Way way, const Reach& reach, std::vector<FoundNode>& leaves,
+  using Numbers = boost::container::small_vector<NodeNumber, 2>;
+
+  Status walk(const TreePlace& place, Way way, const Reach& reach, FoundNodes& leaves,
               bool& arrived);
   Status look_at(NodeNumber number, Way way, bool& found);
+  Status look_at_hint(NodeNumber number, bool& found);
   Status lock(NodeNumber leaf);
-  Status read_children(const TreePlace& place, const Reach& reach, std::vector<FoundNode>& leaves);
+  Numbers children_for(const TreePlace& place, const Reach& reach) const;
+  Status read_leaves(const Numbers& numbers, const TreePlace& place, const Reach& reach,
+                     FoundNodes& leaves);
   void forget_path();
   Status lose_if_newer();
 
@@ -84,8 +90,7 @@ class Descent {
   const uint32_t visible_before_;
   const LeafAccess access_;
   TreePath path_;
-  TreeNode inner_;         // looked at last
-  std::string inner_row_;  // a copy, since hints do not last
+  TreeNode inner_;  // looked at last; a hint ends as soon as the coroutine yields
 };
 
 }  // namespace rdmacc

@@ -44,10 +44,10 @@ Status IndexLoader::add_item(size_t height, std::string_view bytes, NodeNumber c
   return Status();
 }
 
-TreeNode IndexLoader::node_at(size_t height) const {
+NodeDraft IndexLoader::node_at(size_t height) const {
   const OpenNode& open = open_[height];
   CHECK(!open.items.empty());
-  TreeNode node;
+  NodeDraft node;
   node.height = static_cast<uint8_t>(height);
   node.low = open.low;
   for (const Item& item : open.items) node.items.push_back({item.bytes, item.child});
@@ -56,7 +56,7 @@ TreeNode IndexLoader::node_at(size_t height) const {
 
 // The node ends below `high`, where the next one of its height begins.
 Status IndexLoader::close(size_t height, const std::string& high) {
-  TreeNode node = node_at(height);
+  NodeDraft node = node_at(height);
   node.high = high;
   node.high_bounded = true;
   RDMACC_RETURN_IF_ERROR(write(height, node));
@@ -65,7 +65,7 @@ Status IndexLoader::close(size_t height, const std::string& high) {
 }
 
 // Below the root: its parent is told.
-Status IndexLoader::write(size_t height, const TreeNode& node) {
+Status IndexLoader::write(size_t height, const NodeDraft& node) {
   NodeNumber number = 0;
   if (gathers_) {
     while (number <= kRootNumber) number = session_.draw_number();
@@ -76,7 +76,7 @@ Status IndexLoader::write(size_t height, const TreeNode& node) {
   return add_item(height + 1, node.low, number);
 }
 
-void IndexLoader::gather(NodeNumber number, const TreeNode& node) {
+void IndexLoader::gather(NodeNumber number, const NodeDraft& node) {
   CHECK(gathers_);
   gathered_.emplace_back(NodeKey(number).view(), node.encode(number));
 }
@@ -98,7 +98,7 @@ Status IndexLoader::put_in_place() {
 
 Status IndexLoader::finish() {
   for (size_t height = 0; height < open_.size(); height++) {
-    const TreeNode node = node_at(height);
+    const NodeDraft node = node_at(height);
     if (height + 1 < open_.size()) {
       RDMACC_RETURN_IF_ERROR(write(height, node));
       continue;

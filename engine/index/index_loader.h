@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/index/descent.h"
+#include "engine/index/node_draft.h"
 
 // Fills an ordered index that is empty with entries that come in order: each node is written once,
 // from the leaves up, where an insert of each entry would write its leaf again. Nodes get some room
@@ -44,11 +45,11 @@ class IndexLoader {
   };
 
   bool has_room(size_t height, size_t bytes) const;
-  TreeNode node_at(size_t height) const;
+  NodeDraft node_at(size_t height) const;
   Status add_item(size_t height, std::string_view bytes, NodeNumber child);
   Status close(size_t height, const std::string& high);
-  Status write(size_t height, const TreeNode& node);
-  void gather(NodeNumber number, const TreeNode& node);
+  Status write(size_t height, const NodeDraft& node);
+  void gather(NodeNumber number, const NodeDraft& node);
 
   Session& session_;
   const IndexRef index_;

@@ -31,9 +31,9 @@ void IndexScan::seek(const IndexRef& index, IndexRange range, bool backward,
 
 void IndexScan::take(const TreeNode& leaf) {
   const size_t first = range_.low_bounded ? leaf.lower_bound(range_.low) : 0;
-  const size_t end = range_.high_bounded ? leaf.lower_bound(range_.high) : leaf.items.size();
+  const size_t end = range_.high_bounded ? leaf.lower_bound(range_.high) : leaf.size();
   for (size_t i = first; i < end; i++) {
-    const std::string_view entry = leaf.items[backward_ ? first + end - 1 - i : i].bytes;
+    const std::string_view entry = leaf.item(backward_ ? first + end - 1 - i : i);
     bytes_ += entry;
     sizes_.push_back(entry.size());
   }
@@ -59,7 +59,7 @@ Status IndexScan::next(Session& session, std::vector<std::string_view>& batch) {
   batch.clear();
   bytes_.clear();
   sizes_.clear();
-  std::vector<FoundNode> leaves;
+  FoundNodes leaves;
   while (sizes_.empty() && !ended_) {
     if (leaves_ahead_ >= kLeavesOfWideRead) session.note_wide_read();
     Descent descent(session, index_, visible_before_);

@@ -10,7 +10,7 @@ constexpr int kNumbersDrawnMax = 16;
 TreePlace place_of(const EntryChange& change) { return {TreePlace::Side::kAt, change.entry}; }
 
 // To a leaf whose item `at` is the entry, or the first one above it.
-Status apply(const EntryChange& change, TreeNode& leaf, size_t at, bool& changed) {
+Status apply(const EntryChange& change, NodeDraft& leaf, size_t at, bool& changed) {
   const auto item = leaf.items.begin() + static_cast<ptrdiff_t>(at);
   const bool there = item != leaf.items.end() && item->bytes == change.entry;
   if (change.kind == EntryChange::Kind::kInsert) {
@@ -34,7 +34,7 @@ Status check_index_entry(std::string_view entry) {
 }
 
 // There is no allocator of ids: they are drawn, and one that is taken is drawn again.
-Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& node,
+Status insert_new_node(Session& session, const IndexRef& index, const NodeDraft& node,
                        NodeNumber& number) {
   for (int i = 0; i < kNumbersDrawnMax; i++) {
     number = session.draw_number();
@@ -76,37 +76,40 @@ Status OrderedIndex::change_leaf(std::span<const EntryChange> changes, LeafAcces
   Descent descent(session_, index_, kEveryCommand, access);
   FoundNode leaf;
   RDMACC_RETURN_IF_ERROR(descent.find_leaf(place_of(changes.front()), leaf));
-  TreeNode& node = leaf.node;
-  size_t last = 0;
+  NodeDraft node(leaf.node);
+  std::optional<size_t> added;
   bool changed = false;
   do {
-    last = node.lower_bound(changes[done].entry);
-    RDMACC_RETURN_IF_ERROR(apply(changes[done], node, last, changed));
+    const EntryChange& change = changes[done];
+    const size_t at = node.lower_bound(change.entry);
+    RDMACC_RETURN_IF_ERROR(apply(change, node, at, changed));
+    added = change.kind == EntryChange::Kind::kInsert ? std::optional(at) : std::nullopt;
     ++done;
   } while (leaf.exists && done < changes.size() && !must_split(node) &&
            node.covers(place_of(changes[done])));
   if (!changed) return Status();
-  if (leaf.exists) return store(leaf, node, last, descent.path());
+  if (leaf.exists) return store(leaf, node, added, descent.path());
   return session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber));
 }
 
 // Writes a node that has been changed, in as many records as it takes now. `added`: the item that
-// has made it too large, if it is.
-Status OrderedIndex::store(const FoundNode& place, const TreeNode& changed, size_t added,
-                           TreePath path) {
+// has made it too large, if it is. One from which something was taken out last may be too large
+// still, as the half of another was: it stays whole.
+Status OrderedIndex::store(const FoundNode& place, const NodeDraft& changed,
+                           std::optional<size_t> added, TreePath path) {
   CHECK(place.exists);
-  if (!must_split(changed)) {
+  if (!added || !must_split(changed)) {
     return session_.amend(index_.table, NodeKey(place.number).view(), changed.encode(place.number));
   }
-  if (place.number == kRootNumber) return grow_root(changed, added);
-  return split_below_root(place, changed, added, path);
+  if (place.number == kRootNumber) return grow_root(changed, *added);
+  return split_below_root(place, changed, *added, path);
 }
 
 // The root's content moves into two children, and the root is their parent.
-Status OrderedIndex::grow_root(const TreeNode& root, size_t added) {
+Status OrderedIndex::grow_root(const NodeDraft& root, size_t added) {
   SplitNode halves;
   split(root, added, halves);
-  TreeNode grown;
+  NodeDraft grown;
   grown.height = static_cast<uint8_t>(root.height + 1);
   grown.items.resize(2);
   grown.items[1].bytes = halves.separator;
@@ -117,8 +120,8 @@ Status OrderedIndex::grow_root(const TreeNode& root, size_t added) {
 
 // The right half moves into a new node, of which the parent is told; it may have to be split, too.
 // `path` is where the hints have led: the parent is read by the protocol before it is believed.
-Status OrderedIndex::split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,
-                                      const TreePath& path) {
+Status OrderedIndex::split_below_root(const FoundNode& place, const NodeDraft& changed,
+                                      size_t added, const TreePath& path) {
   CHECK(place.number != kRootNumber && !changed.items.empty());
   SplitNode halves;
   split(changed, added, halves);
@@ -132,13 +135,13 @@ Status OrderedIndex::split_below_root(const FoundNode& place, const TreeNode& ch
   const TreePlace at_low{TreePlace::Side::kAt, changed.low};
   const auto height = static_cast<uint8_t>(changed.height + 1);
   RDMACC_RETURN_IF_ERROR(upward.find_inner(at_low, height, path, parent));
-  NodeItems& children = parent.node.items;
   const size_t child = parent.node.child_for(at_low);
-  if (children[child].child != place.number || parent.node.low_of(child) != changed.low) {
+  if (parent.node.child(child) != place.number || parent.node.low_of(child) != changed.low) {
     return session_.abort_on_conflict();
   }
-  children.insert(children.begin() + static_cast<ptrdiff_t>(child) + 1, told);
-  RDMACC_RETURN_IF_ERROR(store(parent, parent.node, child + 1, upward.path()));
+  NodeDraft grown(parent.node);
+  grown.items.insert(grown.items.begin() + static_cast<ptrdiff_t>(child) + 1, told);
+  RDMACC_RETURN_IF_ERROR(store(parent, grown, child + 1, upward.path()));
   return session_.amend(index_.table, NodeKey(place.number).view(), left);
 }
 

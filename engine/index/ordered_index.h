@@ -1,8 +1,10 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "engine/index/descent.h"
+#include "engine/index/node_draft.h"
 
 // An ordered index: a set of entries, opaque bytes in memcmp order, that sessions change and read
 // in transactions like rows. It is a B-tree whose nodes are the records of one engine table of
@@ -20,7 +22,7 @@ namespace rdmacc {
 // kTooLarge: more than kIndexEntryBytesMax bytes.
 Status check_index_entry(std::string_view entry);
 // Gives a new node a number and writes it.
-Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& node,
+Status insert_new_node(Session& session, const IndexRef& index, const NodeDraft& node,
                        NodeNumber& number);
 
 struct EntryChange {
@@ -44,9 +46,10 @@ class OrderedIndex {
 
  private:
   Status change_leaf(std::span<const EntryChange> changes, LeafAccess access, size_t& done);
-  Status store(const FoundNode& place, const TreeNode& changed, size_t added, TreePath path);
-  Status grow_root(const TreeNode& root, size_t added);
-  Status split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,
+  Status store(const FoundNode& place, const NodeDraft& changed, std::optional<size_t> added,
+               TreePath path);
+  Status grow_root(const NodeDraft& root, size_t added);
+  Status split_below_root(const FoundNode& place, const NodeDraft& changed, size_t added,
                           const TreePath& path);
 
   Session& session_;

@@ -55,7 +55,7 @@ void TreeCheck::visit(const Place& place, std::vector<Place>& children) {
   if (found == rows_.end()) return add(place.number, "it is named, but absent or named twice");
   const std::string row = std::move(found->second);
   rows_.erase(found);
-  const std::optional<TreeNode> node = TreeNode::parse(place.number, row);
+  const std::optional<TreeNode> node = TreeNode::parse_checked(place.number, row);
   if (!node) return add(place.number, "its bytes are no node's");
   if (place.height >= 0 && node->height != place.height) {
     add(place.number, "its height is " + std::to_string(node->height) + " in the place of " +
@@ -67,12 +67,12 @@ void TreeCheck::visit(const Place& place, std::vector<Place>& children) {
   if (!fences) add(place.number, "its fences are not those that its parent has for it");
   check_items(place, *node);
   if (node->leaf()) {
-    entries_ += node->items.size();
+    entries_ += node->size();
     return;
   }
-  for (size_t i = 0; i < node->items.size(); ++i) {
-    const bool last = i + 1 == node->items.size();
-    Place child{node->items[i].child, node->height - 1, std::string(node->low_of(i)), "", true};
+  for (size_t i = 0; i < node->size(); ++i) {
+    const bool last = i + 1 == node->size();
+    Place child{node->child(i), node->height - 1, std::string(node->low_of(i)), "", true};
     child.high = last ? std::string(node->high) : std::string(node->low_of(i + 1));
     child.high_bounded = !last || node->high_bounded;
     children.push_back(std::move(child));
@@ -80,14 +80,14 @@ void TreeCheck::visit(const Place& place, std::vector<Place>& children) {
 }
 
 void TreeCheck::check_items(const Place& place, const TreeNode& node) {
-  for (size_t i = 0; i < node.items.size(); ++i) {
-    const std::string_view item = node.leaf() ? node.items[i].bytes : node.low_of(i);
+  for (size_t i = 0; i < node.size(); ++i) {
+    const std::string_view item = node.leaf() ? node.item(i) : node.low_of(i);
     const std::string which = "item " + std::to_string(i);
     if (item < node.low || (node.high_bounded && item >= node.high)) {
       add(place.number, which + " is outside of the fences");
     }
     if (i == 0) continue;
-    const std::string_view before = node.leaf() ? node.items[i - 1].bytes : node.low_of(i - 1);
+    const std::string_view before = node.leaf() ? node.item(i - 1) : node.low_of(i - 1);
     if (before >= item) add(place.number, which + " is not above the one before it");
   }
 }

@@ -58,11 +58,82 @@ TEST_P(OrderedIndexTest, AnEmptyTableIsAnEmptyIndex) {
   });
 }
 
+// A half of a node that was split may be too large still, and its greatest entry is removed.
+TEST_P(OrderedIndexTest, RemovesTheLastEntryOfALeafThatIsTooLarge) {
+  std::vector<std::string> entries;
+  for (const char side : {'a', 'z'}) {
+    for (char i = '0'; i < '4'; i++) entries.push_back(std::string(45, side) + i);
+  }
+  entries.emplace_back(620, 'm');
+  for (const std::string& entry : entries) {
+    indexed_.transact(
+        [&](Session& session) { EXPECT_EQ(indexed_.insert(session, entry), Code::kOk); });
+  }
+  Entries model(entries.begin(), entries.end());
+  while (!model.empty()) {
+    const std::string last = *model.rbegin();
+    model.erase(last);
+    indexed_.transact([&](Session& session) {
+      EXPECT_EQ(indexed_.remove(session, last), Code::kOk);
+      indexed_.expect_scans(session, IndexRange{}, model);
+    });
+  }
+}
+
+// Of a coordinator that has met the root while it was a leaf.
+TEST_P(OrderedIndexTest, ARootThatHasGrownIsNoLeafToAnyCoordinator) {
+  Coordinator& other = indexed_.add_coordinator();
+  const auto insert_some = [&](Coordinator& by, uint64_t from) {
+    indexed_.transact(by, [&](Session& session) {
+      for (uint64_t i = from; i < from + 10; i++) {
+        EXPECT_EQ(indexed_.insert(session, number_entry(i)), Code::kOk);
+      }
+    });
+  };
+  insert_some(indexed_.coordinator(), 0);
+  insert_some(indexed_.coordinator(), 10);
+  ASSERT_EQ(height(), 0);
+  for (uint64_t from = 20; from < 100; from += 10) insert_some(other, from);
+  ASSERT_GT(height(), 0);
+  insert_some(indexed_.coordinator(), 100);
+  indexed_.transact([&](Session& session) {
+    EXPECT_EQ(indexed_.insert(session, number_entry(7777)), Code::kOk);
+    RowView kept;
+    const NodeKey root(kRootNumber);
+    ASSERT_TRUE(session.kept_unvalidated_read(indexed_.index().table, root.view(), kept).ok());
+    ASSERT_TRUE(kept.found);
+    EXPECT_GT(TreeNode::parse(kept.row)->height, 0);
+  });
+}
+
+TEST_P(OrderedIndexTest, HasEntriesOfAllLengths) {
+  Random random(21);
+  Entries model;
+  for (int round = 0; round < 60; round++) {
+    indexed_.transact([&](Session& session) {
+      for (int i = 0; i < 10; i++) {
+        const size_t bytes = random.percent(80) ? 3 + random.below(60) : random.below(2000);
+        std::string entry(bytes, static_cast<char>('a' + random.below(4)));
+        entry += std::to_string(random.below(4));
+        change(session, random, entry, model);
+        if (model.empty() || random.percent(50)) continue;
+        auto one = model.lower_bound(entry);
+        if (one == model.end()) one = model.begin();
+        const std::string gone = *one;
+        model.erase(one);
+        EXPECT_EQ(indexed_.remove(session, gone), Code::kOk);
+      }
+    });
+    indexed_.transact(
+        [&](Session& session) { indexed_.expect_scans(session, IndexRange{}, model); });
+  }
+}
+
 // As a peer may have left it: a scan would look for the next leaf at the same place for ever.
 TEST_P(OrderedIndexTest, AScanEndsAtALeafThatLeadsNowhere) {
   indexed_.transact([&](Session& session) { EXPECT_EQ(indexed_.insert(session, "b"), Code::kOk); });
   for (const bool backward : {false, true}) {
-    TreeNode leaf;
+    NodeDraft leaf;
     leaf.high_bounded = true;
     if (backward) leaf.low = leaf.high = "m";
     indexed_.transact([&](Session& session) {

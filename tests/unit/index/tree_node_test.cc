@@ -1,6 +1,6 @@
 // A node as bytes: what was written is read back, nothing else is taken for a node, and halves
 // divide what the whole had.
-#include "engine/index/tree_node.h"
+#include "engine/index/node_draft.h"
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,14 @@ namespace {
 
 using Side = TreePlace::Side;
 
-TreeNode leaf_of(std::initializer_list<std::string_view> entries) {
-  TreeNode node;
+NodeDraft leaf_of(std::initializer_list<std::string_view> entries) {
+  NodeDraft node;
   for (const std::string_view entry : entries) node.items.push_back({entry});
   return node;
 }
 
-TreeNode inner_node() {
-  TreeNode node;
+NodeDraft inner_node() {
+  NodeDraft node;
   node.height = 2;
   node.low = "b";
   node.high = "t";
@@ -30,31 +30,81 @@ TreeNode inner_node() {
 TEST(TreeNode, IsReadBackAsItWasWritten) {
   const std::string row = inner_node().encode(5);
   EXPECT_EQ(row.size(), inner_node().encoded_bytes());
-  const auto node = TreeNode::parse(5, row);
+  const auto node = TreeNode::parse_checked(5, row);
   ASSERT_TRUE(node.has_value());
   EXPECT_EQ(node->height, 2);
   EXPECT_TRUE(node->high_bounded);
   EXPECT_EQ(node->low, "b");
   EXPECT_EQ(node->high, "t");
-  ASSERT_EQ(node->items.size(), 3u);
-  EXPECT_EQ(node->items[2].bytes, "gh");
-  EXPECT_EQ(node->items[2].child, 9u);
+  ASSERT_EQ(node->size(), 3u);
+  EXPECT_EQ(node->item(2), "gh");
+  EXPECT_EQ(node->child(2), 9u);
+  EXPECT_EQ(NodeDraft(*node).encode(5), row);
 }
 
 TEST(TreeNode, TornBytesAreNoNode) {
   const std::string row = inner_node().encode(5);
-  EXPECT_FALSE(TreeNode::parse(6, row).has_value());
-  EXPECT_FALSE(TreeNode::parse(5, row + "x").has_value());
+  EXPECT_FALSE(TreeNode::parse_checked(6, row).has_value());
+  EXPECT_FALSE(TreeNode::parse_checked(5, row + "x").has_value());
   for (size_t bytes = 0; bytes < row.size(); bytes++) {
-    EXPECT_FALSE(TreeNode::parse(5, row.substr(0, bytes)).has_value()) << bytes;
+    EXPECT_FALSE(TreeNode::parse_checked(5, row.substr(0, bytes)).has_value()) << bytes;
     std::string torn = row;
     torn[bytes] = static_cast<char>(torn[bytes] ^ 1);
-    EXPECT_FALSE(TreeNode::parse(5, torn).has_value()) << bytes;
+    EXPECT_FALSE(TreeNode::parse_checked(5, torn).has_value()) << bytes;
   }
 }
 
+// As a peer may have left them: whatever is made of them lies within the row.
+TEST(TreeNode, BytesOfAnyKindLeadNowhereElse) {
+  Random random(11);
+  const auto within = [](std::string_view part, std::string_view row) {
+    return part.empty() ||
+           (part.data() >= row.data() && part.data() + part.size() <= row.data() + row.size());
+  };
+  uint64_t nodes = 0;
+  for (int round = 0; round < 100'000; round++) {
+    const std::string whole =
+        random.percent(50) ? inner_node().encode(5) : leaf_of({"a", "bc"}).encode(5);
+    // On the heap and not longer than it seems, so that a sanitizer sees what leads out of it.
+    std::vector<char> bytes(whole.begin(), whole.end());
+    for (uint64_t i = 0; i < 1 + random.below(4); i++) {
+      bytes[8 + random.below(whole.size() - 8)] = static_cast<char>(random.below(256));
+    }
+    bytes.resize(whole.size() - (random.percent(10) ? random.below(whole.size()) : 0));
+    const std::string_view row(bytes.data(), bytes.size());
+    const auto node = TreeNode::parse(row);
+    if (!node) continue;
+    nodes++;
+    ASSERT_TRUE(within(node->low, row) && within(node->high, row));
+    size_t items = 0;
+    for (size_t i = 0; i < node->size(); i++) {
+      ASSERT_TRUE(within(node->item(i), row));
+      items += node->item(i).size();
+    }
+    ASSERT_LE(items, row.size());
+    ASSERT_LE(node->lower_bound("b"), node->size());
+    if (!node->leaf()) {
+      ASSERT_LT(node->child_for({Side::kAt, "b"}), node->size());
+      static_cast<void>(node->child(node->size() - 1));
+    }
+  }
+  EXPECT_GT(nodes, 1000u);
+}
+
+TEST(TreeNode, IsNoneThatIsLargerThanAny) {
+  const std::string long_item(kNodeItemBytesMax / 2, 'x');
+  EXPECT_TRUE(TreeNode::parse(leaf_of({long_item, long_item}).encode(5)).has_value());
+  EXPECT_FALSE(TreeNode::parse(leaf_of({long_item, long_item, "y"}).encode(5)).has_value());
+  NodeDraft many;
+  many.items.resize(kNodeItemsMax);
+  EXPECT_TRUE(TreeNode::parse(many.encode(5)).has_value());
+  many.items.resize(kNodeItemsMax + 1);
+  EXPECT_FALSE(TreeNode::parse(many.encode(5)).has_value());
+}
+
 TEST(TreeNode, KnowsItsPlaces) {
-  const TreeNode node = inner_node();
+  const std::string row = inner_node().encode(5);
+  const TreeNode node = *TreeNode::parse(row);
   EXPECT_TRUE(node.covers({Side::kAt, "b"}));
   EXPECT_FALSE(node.covers({Side::kAt, "t"}));
   EXPECT_FALSE(node.covers({Side::kBefore, "b"}));
@@ -73,14 +123,17 @@ TEST(TreeNode, KnowsItsPlaces) {
 }
 
 TEST(TreeNode, EntriesAreUnsignedBytes) {
-  const TreeNode leaf = leaf_of({"\x01", "\x7f", "\x80", "\xff"});
+  const NodeDraft leaf = leaf_of({"\x01", "\x7f", "\x80", "\xff"});
   EXPECT_EQ(leaf.lower_bound("\x80"), 2u);
   EXPECT_EQ(leaf.lower_bound("\xfe"), 3u);
+  const std::string row = leaf.encode(5);
+  EXPECT_EQ(TreeNode::parse(row)->lower_bound("\x80"), 2u);
+  EXPECT_EQ(TreeNode::parse(row)->lower_bound("\xff\xff"), 4u);
 }
 
 TEST(TreeNode, SeparatorsAreTheShortestThatSeparate) {
   SplitNode halves;
-  TreeNode leaf = leaf_of({"apple", "apricot", "banana", "bananas"});
+  NodeDraft leaf = leaf_of({"apple", "apricot", "banana", "bananas"});
   leaf.high_bounded = true;
   leaf.high = "c";
   split(leaf, 0, halves);
@@ -94,7 +147,7 @@ TEST(TreeNode, SeparatorsAreTheShortestThatSeparate) {
 
 TEST(TreeNode, TheLeftHalfStaysFullAtTheRightEdge) {
   SplitNode halves;
-  TreeNode leaf = leaf_of({"a", "b", "c", "d", "e"});
+  NodeDraft leaf = leaf_of({"a", "b", "c", "d", "e"});
   split(leaf, 4, halves);
   EXPECT_EQ(halves.left.items.size(), 4u);
   EXPECT_EQ(halves.right.items.size(), 1u);
@@ -115,7 +168,7 @@ TEST(TreeNode, HalvesDivideTheWhole) {
     std::sort(bytes.begin(), bytes.end());
     bytes.erase(std::unique(bytes.begin(), bytes.end()), bytes.end());
     if (bytes.size() < 3) continue;
-    TreeNode node;
+    NodeDraft node;
     node.height = static_cast<uint8_t>(random.below(2));
     node.high_bounded = random.percent(50);
     node.high = "z";
@@ -127,17 +180,19 @@ TEST(TreeNode, HalvesDivideTheWhole) {
     EXPECT_EQ(halves.right.high_bounded, node.high_bounded);
     EXPECT_EQ(halves.left.items.size() + halves.right.items.size(), node.items.size());
     ASSERT_FALSE(halves.left.items.empty() || halves.right.items.empty());
-    const std::string row = halves.right.encode(4);
-    const auto right = TreeNode::parse(4, row);
-    ASSERT_TRUE(right.has_value());
+    const std::string rows[] = {node.encode(3), halves.left.encode(3), halves.right.encode(4)};
+    const TreeNode whole = *TreeNode::parse_checked(3, rows[0]);
+    const TreeNode left = *TreeNode::parse_checked(3, rows[1]);
+    const TreeNode right = *TreeNode::parse_checked(4, rows[2]);
     for (const std::string& entry : bytes) {
       const TreePlace place{Side::kAt, entry};
-      const TreeNode& half = halves.left.covers(place) ? halves.left : *right;
-      EXPECT_NE(halves.left.covers(place), right->covers(place));
+      const TreeNode& half = left.covers(place) ? left : right;
+      EXPECT_NE(left.covers(place), right.covers(place));
       if (node.leaf()) {
-        EXPECT_EQ(half.items[half.lower_bound(entry)].bytes, entry);
+        EXPECT_EQ(half.item(half.lower_bound(entry)), entry);
+        EXPECT_EQ(whole.lower_bound(entry), node.lower_bound(entry));
       } else {
-        EXPECT_EQ(half.items[half.child_for(place)].child, node.items[node.child_for(place)].child);
+        EXPECT_EQ(half.child(half.child_for(place)), whole.child(whole.child_for(place)));
       }
     }
   }

@@ -33,15 +33,15 @@ class TreeDamage : public testing::Test {
     return kinds;
   }
   // Changes the node that is the root's first child.
-  void change_first_child(const std::function<void(TreeNode&)>& change) {
+  void change_first_child(const std::function<void(NodeDraft&)>& change) {
     indexed_.transact([&](Session& session) {
       const TableId table = indexed_.index().table;
       RowView row;
       ASSERT_TRUE(session.get(table, NodeKey(kRootNumber).view(), row).ok());
-      const NodeNumber number = TreeNode::parse(kRootNumber, row.row)->items[0].child;
+      const NodeNumber number = TreeNode::parse(row.row)->child(0);
       ASSERT_TRUE(session.get(table, NodeKey(number).view(), row).ok());
       const std::string bytes(row.row);
-      TreeNode node = *TreeNode::parse(number, bytes);
+      NodeDraft node(*TreeNode::parse(bytes));
       change(node);
       ASSERT_TRUE(session.put(table, NodeKey(number).view(), node.encode(number)).ok());
     });
@@ -63,23 +63,23 @@ class TreeDamage : public testing::Test {
 TEST_F(TreeDamage, IsNotSeenWhereThereIsNone) { EXPECT_THAT(kinds(), testing::IsEmpty()); }
 
 TEST_F(TreeDamage, FenceThatTheParentDoesNotKnow) {
-  change_first_child([](TreeNode& node) { node.high = "an entry of some length 0"; });
+  change_first_child([](NodeDraft& node) { node.high = "an entry of some length 0"; });
   EXPECT_THAT(kinds(), testing::ElementsAre(kFindingTreeNode));
 }
 
 TEST_F(TreeDamage, ItemsOutOfOrder) {
-  change_first_child([](TreeNode& node) { std::swap(node.items[1], node.items[2]); });
+  change_first_child([](NodeDraft& node) { std::swap(node.items[1], node.items[2]); });
   EXPECT_THAT(kinds(), testing::ElementsAre(kFindingTreeNode));
 }
 
 TEST_F(TreeDamage, NodeAtTheWrongHeight) {
-  change_first_child([](TreeNode& node) { node.height += 2; });
+  change_first_child([](NodeDraft& node) { node.height += 2; });
   EXPECT_THAT(kinds(), testing::ElementsAre(kFindingTreeNode));
 }
 
 TEST_F(TreeDamage, NodeThatNothingLeadsTo) {
   indexed_.transact([&](Session& session) {
-    TreeNode node;
+    NodeDraft node;
     ASSERT_TRUE(
         session.insert(indexed_.index().table, NodeKey(4711).view(), node.encode(4711)).ok());
   });
