@@ -58,7 +58,8 @@ bool SessionPump::resume() {
   scheduler.step();
   // What the command posted last and does not wait for (it left the gate, it freed slots) has to
   // take effect now: the caller may not come back for hours.
-  for (int i = 0; !busy_ && i < kStepsAfterCommandMax && scheduler.step(); i++) {
+  for (int i = 0; !busy_ && i < kStepsAfterCommandMax && !scheduler.settled(); i++) {
+    if (!scheduler.step()) break;
   }
   return !busy_;
 }

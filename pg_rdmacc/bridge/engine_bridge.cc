@@ -92,10 +92,16 @@ void end_transaction(Attachment& at) {
   at.index_loads.clear();
 }
 
+// There is one for each row: of what was all right the texts are not zeroed, only ended.
 void set_error(const Status& status) {
+  if (status.ok()) {
+    last_error.code = Code::kOk;
+    last_error.reason[0] = last_error.message[0] = '\0';
+    last_error.outcome_unknown = last_error.held_by_another = false;
+    return;
+  }
   last_error = {};
   last_error.code = status.code();
-  if (status.ok()) return;
   const AbortReason reason = reason_of(status);
   if (reason != AbortReason::kNone) {
     snprintf(last_error.reason, sizeof(last_error.reason), "%s", abort_reason_name(reason));
@@ -284,7 +290,9 @@ void bridge_start_lose(void) {
 }
 
 bool bridge_txn_has_writes(void) {
-  return bridge_txn_active() && attached()->txn.begun && attached()->session->has_writes();
+  if (!bridge_txn_active() || !attached()->txn.begun) return false;
+  /* Rows that were loaded in place are none of its writes; their entries are, and may wait. */
+  return attached()->session->has_writes() || !attached()->txn.waiting.of_index.empty();
 }
 
 int bridge_txn_protocol(void) {

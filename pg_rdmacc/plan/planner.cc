@@ -231,8 +231,21 @@ void share_scan(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* entry) 
                                       Min(max_parallel_workers_per_gather, kGuestsMax));
   }
   if (workers > 0) add_partial_path(rel, create_seqscan_path(root, rel, nullptr, workers));
-  /* Of a part of a table PostgreSQL may make other scans later, and believes this of them. */
+  /* Of a part of a table PostgreSQL may make other scans when it comes to the whole, and believes
+   * this of them. */
   if (workers <= 0 || rel->reloptkind == RELOPT_OTHER_MEMBER_REL) rel->consider_parallel = false;
+}
+
+/* All scans of the parts are there: what PostgreSQL makes from now on is made of these, and workers
+ * may have it where they may have a part's scan. */
+void let_parts_be_parallel(const PlannerInfo* root, Index whole) {
+  ListCell* cell;
+  foreach (cell, root->append_rel_list) {
+    const auto* part = static_cast<const AppendRelInfo*>(lfirst(cell));
+    RelOptInfo* rel =
+        part->parent_relid == whole ? root->simple_rel_array[part->child_relid] : nullptr;
+    if (rel != nullptr && rel->partial_pathlist != NIL) rel->consider_parallel = true;
+  }
 }
 
 bool has_plain_path(const RelOptInfo* rel) {
@@ -248,9 +261,9 @@ bool has_plain_path(const RelOptInfo* rel) {
 
 void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTblEntry* entry) {
   if (previous_pathlist != nullptr) previous_pathlist(root, rel, number, entry);
-  if (entry->rtekind != RTE_RELATION || entry->inh || !rdmacc_relation_is_ours(entry->relid)) {
-    return;
-  }
+  if (entry->rtekind != RTE_RELATION) return;
+  if (entry->inh) return let_parts_be_parallel(root, number);
+  if (!rdmacc_relation_is_ours(entry->relid)) return;
   share_scan(root, rel, entry);
   ListCell* cell;
   foreach (cell, rel->pathlist) {

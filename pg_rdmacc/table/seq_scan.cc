@@ -56,6 +56,7 @@ void start(RdmaccScan* scan) {
   }
   scan->rows.mark = mark_of(&scan->base);
   scan->rows.wants.to_write = writes;
+  scan->rows.wants.writes_at_once = writes && rdmacc_query_writes_as_it_scans();
   const bool samples = (scan->base.rs_flags & SO_TYPE_ANALYZE) != 0; /* and waits for nothing */
   scan->rows.quiet = !samples && rdmacc_in_definition() && rdmacc_is_quiet(relation);
   const bool handles_last =

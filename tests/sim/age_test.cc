@@ -54,7 +54,12 @@ void only_the_younger_gives_way(Protocol protocol, LockMode mode, AbortReason gi
                              << ", gave way";
         }
       });
-  EXPECT_EQ(given_up > 0, mode == LockMode::kShared) << given_up;
+  // Of few seeds it may be none.
+  if (mode == LockMode::kExclusive) {
+    EXPECT_EQ(given_up, 0u);
+  } else if (all_seeds_run()) {
+    EXPECT_GT(given_up, 0u);
+  }
   EXPECT_GT(times, all_seeds_run() ? 50u : 0u);
   EXPECT_GT(restarts_max, 1u) << "an age was kept";
 }

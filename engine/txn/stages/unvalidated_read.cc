@@ -1,5 +1,7 @@
 #include "engine/txn/stages/unvalidated_read.h"
 
+#include <utility>
+
 #include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
@@ -39,48 +41,59 @@ Status unvalidated_read_key(const StageContext& context, TableId table, std::str
   return Status();
 }
 
-UnvalidatedReadCache::Entries::iterator* UnvalidatedReadCache::locate(TableId table,
-                                                                      std::string_view key) {
+UnvalidatedReadCache::Entry* UnvalidatedReadCache::locate(TableId table, std::string_view key) {
   const auto place = places_.find(hash_key(table, key));
   if (place == places_.end()) return nullptr;
-  const Entry& entry = *place->second;
-  return entry.table == table && entry.key == key ? &place->second : nullptr;
+  Entry& entry = entries_[place->second];
+  return entry.table == table && entry.key == key ? &entry : nullptr;
 }
 
 const std::string* UnvalidatedReadCache::find(TableId table, std::string_view key) {
-  const Entries::iterator* place = locate(table, key);
-  if (place == nullptr) return nullptr;
-  entries_.splice(entries_.begin(), entries_, *place);
-  return &entries_.front().row;
+  Entry* entry = locate(table, key);
+  if (entry == nullptr) return nullptr;
+  entry->used = true;
+  return &entry->row;
+}
+
+// An entry that was used has another chance, once: the second round ends it.
+size_t UnvalidatedReadCache::make_room() {
+  CHECK(entries_max_ > 0 && entries_.size() <= entries_max_);
+  if (entries_.size() < entries_max_) {
+    entries_.emplace_back();
+    return entries_.size() - 1;
+  }
+  for (;; next_++) {
+    if (next_ >= entries_max_) next_ = 0;
+    Entry& entry = entries_[next_];
+    if (std::exchange(entry.used, false)) continue;
+    places_.erase(hash_key(entry.table, entry.key));
+    return next_;
+  }
 }
 
 void UnvalidatedReadCache::put(TableId table, std::string_view key, std::string_view row) {
   if (entries_max_ == 0) return;
   const uint64_t hash = hash_key(table, key);
-  const auto place = places_.find(hash);
-  if (place != places_.end()) {
-    entries_.splice(entries_.begin(), entries_, place->second);
-  } else if (entries_.size() < entries_max_) {
-    entries_.emplace_front();
-  } else {
-    const Entry& oldest = entries_.back();
-    places_.erase(hash_key(oldest.table, oldest.key));
-    entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
-  }
-  Entry& entry = entries_.front();
-  CHECK(entries_.size() <= entries_max_);
+  const auto known = places_.find(hash);
+  const size_t place = known != places_.end() ? known->second : make_room();
+  Entry& entry = entries_[place];
   entry.table = table;
+  entry.used = true;
   entry.key = key;
   entry.row = row;
-  places_[hash] = entries_.begin();
+  places_[hash] = place;
 }
 
 void UnvalidatedReadCache::forget(TableId table, std::string_view key) {
-  const Entries::iterator* place = locate(table, key);
-  if (place == nullptr) return;
+  Entry* entry = locate(table, key);
+  if (entry == nullptr) return;
   CHECK(places_.size() == entries_.size());
-  entries_.erase(*place);
   places_.erase(hash_key(table, key));
+  if (entry != &entries_.back()) {
+    *entry = std::move(entries_.back());
+    places_[hash_key(entry->table, entry->key)] = static_cast<size_t>(entry - entries_.data());
+  }
+  entries_.pop_back();
 }
 
 }  // namespace rdmacc

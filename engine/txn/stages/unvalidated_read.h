@@ -1,8 +1,8 @@
 #pragma once
-#include <list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/storage/layout/key_hash.h"
 #include "engine/txn/stages/find.h"
@@ -20,28 +20,31 @@ namespace rdmacc {
 Status unvalidated_read_key(const StageContext& context, TableId table, std::string_view key,
                             bool& found, std::string_view& row);
 
-// Rows from unvalidated reads, so that the next one need not ask. A coordinator's, its thread
-// alone; the entry that was used least recently makes room.
+// Rows from unvalidated reads that their readers want to have again without asking. A
+// coordinator's, its thread alone. One that was not used since the last time that room was looked
+// for makes room: a hit writes nothing but that, and no other entry.
 class UnvalidatedReadCache {
  public:
   explicit UnvalidatedReadCache(size_t entries_max) : entries_max_(entries_max) {}
-  // The view ends with the next put() or forget(); nullptr: not here.
+  // Its view ends with the next put() or forget(); nullptr: not here.
   const std::string* find(TableId table, std::string_view key);
   void put(TableId table, std::string_view key, std::string_view row);
   void forget(TableId table, std::string_view key);
 
  private:
   struct Entry {
-    TableId table;
+    TableId table = kNoTable;
+    bool used = false;  // since room was looked for here
     std::string key, row;
   };
-  using Entries = std::list<Entry>;
-  // By hash; of two keys with the same one, the later.
-  Entries::iterator* locate(TableId table, std::string_view key);
+  Entry* locate(TableId table, std::string_view key);
+  size_t make_room();
 
   const size_t entries_max_;
-  Entries entries_;  // used most recently first
-  std::unordered_map<uint64_t, Entries::iterator> places_;
+  std::vector<Entry> entries_;
+  size_t next_ = 0;  // to be looked at when room is needed
+  // By hash; of two keys with the same one, the later.
+  std::unordered_map<uint64_t, size_t> places_;
 };
 
 }  // namespace rdmacc

@@ -11,7 +11,7 @@ namespace rdmacc {
 
 // A scan over all rows of a table within a transaction: every group of every node by the protocol,
 // own writes laid over what the engine has, own inserts at the end. Rows of a batch live until
-// the next one. Where a table has much of the slots of its size, a scan that only reads looks, from
+// the next one. Where a table has much of the slots of its size, a scan looks, from
 // some thousand rows on, at the gap headers of the groups that are left, and then at the slots as
 // they lie in memory (scan_slots.h): a group's rows may be anywhere, and each costs a cache miss.
 class TableScan {

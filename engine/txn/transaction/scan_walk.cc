@@ -50,7 +50,9 @@ Status TableScan::choose_way() {
 }
 
 bool TableScan::may_go_by_slots() const {
-  return !to_write_ && keeps_rows() && txn_.may_scan_slots();
+  // What is written later is looked up, and has to be found in the read set then.
+  const bool looked_up_later = to_write_ && !wants_.writes_at_once;
+  return !looked_up_later && keeps_rows() && txn_.may_scan_slots();
 }
 
 Result<CachedTable*> TableScan::table_here() const {

@@ -211,17 +211,10 @@ Status Transaction::amend(KeyState& state, std::string_view row) {
 
 Status Transaction::unvalidated_read(TableId table, std::string_view key, bool& found,
                                      std::string_view& row) {
-  UnvalidatedReadCache& unvalidated_reads = coordinator_.unvalidated_reads;
-  if (const std::string* known = unvalidated_reads.find(table, key)) {
-    found = true;
-    row = *known;
-    return Status();
-  }
   scratch_.reset();
   const StageContext stage = context(scratch_);
   const Status status = unvalidated_read_key(stage, table, key, found, row);
   note_failure(status);
-  if (status.ok() && found) unvalidated_reads.put(table, key, row);
   return status;
 }
 

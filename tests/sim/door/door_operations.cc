@@ -68,7 +68,6 @@ Status DoorTransaction::look(DoorOp op, const Place& place) {
     return Status(Code::kCorrupt, "what was read of " + place.second + " is forgotten");
   }
   note(op, place.first);
-  if (random_.percent(50)) session_.forget_unvalidated_read(place.first, place.second);
   return session_.unvalidated_read(place.first, place.second, view);
 }
 

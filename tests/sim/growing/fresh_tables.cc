@@ -226,7 +226,6 @@ Status FreshTables::use(Session& session, Random& random, std::string& doubt) co
   if (made_.empty()) return change_cell(session, random, &value);
   session.scheduler().sleep_for(random.below(kPauseUsMax));
   const std::string key = announcement(random.below(made_.size()));
-  session.forget_unvalidated_read(table(0), key);
   RDMACC_RETURN_IF_ERROR(session.unvalidated_read(table(0), key, view));
   if (!view.found) return change_cell(session, random, &value);
   const auto made = static_cast<TableId>(number_in(view.row));

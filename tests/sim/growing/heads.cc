@@ -77,7 +77,6 @@ Status Heads::add(Session& session, uint64_t head, uint64_t drawn) const {
 Status Heads::look(Session& session, uint64_t head, uint64_t drawn, std::string& doubt) const {
   Random random(drawn);
   RowView hint;
-  session.forget_unvalidated_read(table(0), head_key(head));
   RDMACC_RETURN_IF_ERROR(session.unvalidated_read(table(0), head_key(head), hint));
   const uint64_t first = hint.found ? number_in(hint.row) : 1;
   uint64_t counted = 0;

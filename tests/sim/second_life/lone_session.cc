@@ -230,14 +230,14 @@ Status LoneSession::hint(const std::string& key) {
     expect(known || !touched_.contains(key), key + " is forgotten");
     return Status();
   }
-  session_.forget_unvalidated_read(table_, key);
   const auto base = rows_.find(key);
-  for (const char* how : {"", ", repeated"}) {
-    view = RowView{};
-    RDMACC_RETURN_IF_ERROR(session_.unvalidated_read(table_, key, view));
-    expect(view.found == (base != rows_.end()) && (!view.found || view.row == base->second),
-           "an unvalidated read of " + key + how);
-  }
+  RDMACC_RETURN_IF_ERROR(session_.unvalidated_read(table_, key, view));
+  expect(view.found == (base != rows_.end()), "whether there is " + key);
+  if (!view.found || base == rows_.end()) return Status();
+  expect(view.row == base->second, "an unvalidated read of " + key);
+  session_.keep_unvalidated_read(table_, key, view.row);
+  RDMACC_RETURN_IF_ERROR(session_.kept_unvalidated_read(table_, key, view));
+  expect(view.found && view.row == base->second, "what is kept of " + key);
   return Status();
 }
 

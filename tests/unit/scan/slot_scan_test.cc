@@ -51,6 +51,155 @@ TEST_F(SlotScanTest, GetsRowsThatAreInPagesOfLargerSlots) {
   });
 }
 
+// As by an UPDATE or DELETE with a condition: what is written is taken from the batch, also when
+// the row before it in the batch was passed over, and what is not in the batch is looked up.
+TEST_F(SlotScanTest, GivesRowsThatAreWrittenAsTheyAreScanned) {
+  constexpr int kRows = 1500;
+  uint32_t tables = 0;
+  for (const int each : {1, 3, 40}) {
+    as_one([&] {
+      const TableId table = make_table(++tables, 40);
+      ASSERT_TRUE(insert(table, 0, kRows, 20));
+      ASSERT_TRUE(one_->begin(options()).ok());
+      uint64_t chains = 0;
+      watch_ = [&](std::span<const Verb>) { chains++; };
+      auto cursor = one_->scan(table, kEveryCommand, ScanMode::kSerializable,
+                               {.to_write = true, .writes_at_once = true});
+      ASSERT_TRUE(cursor.ok());
+      std::vector<RowView> batch;
+      std::map<std::string, bool> removed;
+      int number = 0;
+      do {
+        ASSERT_TRUE(one_->scan_next(**cursor, batch).ok());
+        for (const RowView& row : batch) {
+          if (number == kRows / 2) {
+            ASSERT_EQ(one_->remove(table, "missing").code(), Code::kNotFound);
+          }
+          if (number++ % each != 0) continue;
+          const std::string key(row.key);
+          const bool removes = number % 2 == 0;
+          const uint64_t before = chains;
+          ASSERT_TRUE((removes ? one_->remove(table, key) : one_->put(table, key, "w")).ok())
+              << key;
+          ASSERT_EQ(chains, before) << "it was looked up";
+          ASSERT_TRUE(removed.emplace(key, removes).second) << key;
+        }
+      } while (!batch.empty());
+      EXPECT_EQ(number, kRows);
+      const uint64_t before = chains;
+      EXPECT_EQ(one_->remove(table, "none").code(), Code::kNotFound);
+      EXPECT_GT(chains, before);
+      watch_ = nullptr;
+      const Status committed = one_->commit();
+      ASSERT_TRUE(committed.ok()) << committed.to_string();
+      for (int i = 0; i < kRows; i++) {
+        const std::string key = std::to_string(i);
+        ASSERT_TRUE(one_->begin(options()).ok());
+        RowView view;
+        ASSERT_TRUE(one_->get(table, key, view).ok());
+        const auto written = removed.find(key);
+        EXPECT_EQ(view.found, written == removed.end() || !written->second) << key;
+        EXPECT_EQ(view.row == "w", view.found && written != removed.end()) << key;
+        ASSERT_TRUE(one_->commit().ok());
+      }
+    });
+  }
+}
+
+// Whether the scan has written a row or passed it over: one that another transaction has changed
+// since makes it lose.
+TEST_F(SlotScanTest, WhatOthersChangeOfRowsThatWereScannedMakesItsWriterLose) {
+  constexpr int kRows = 300;
+  Coordinator& there = engine_.add_coordinator();
+  Session other(there);
+  uint32_t tables = 0;
+  for (const bool of_written : {true, false}) {
+    TableId table = kNoTable;
+    std::string written, passed;
+    as_one([&] {
+      table = make_table(++tables, 40);
+      ASSERT_TRUE(insert(table, 0, kRows, 20));
+      ASSERT_TRUE(one_->begin(options()).ok());
+      auto cursor = one_->scan(table, kEveryCommand, ScanMode::kSerializable,
+                               {.to_write = true, .writes_at_once = true});
+      ASSERT_TRUE(cursor.ok());
+      std::vector<RowView> batch;
+      do {
+        ASSERT_TRUE(one_->scan_next(**cursor, batch).ok());
+        for (const RowView& row : batch) {
+          if (written.empty()) {
+            written = row.key;
+            ASSERT_TRUE(one_->put(table, written, "w").ok());
+          } else {
+            passed = row.key;
+          }
+        }
+      } while (!batch.empty());
+    });
+    engine_.run(there,
+                [&] { ASSERT_TRUE(put_in_one(other, table, of_written ? written : passed).ok()); });
+    as_one([&] { EXPECT_EQ(one_->commit().code(), Code::kAborted) << of_written; });
+  }
+}
+
+// As FOR UPDATE behind a sort does: a row that has been changed since it was read is known for that
+// when it is locked, while the statement can be run once more.
+TEST_F(SlotScanTest, RowsThatAreLockedAfterTheScanAreThoseThatItHasRead) {
+  constexpr int kRows = 300;
+  Coordinator& there = engine_.add_coordinator();
+  Session other(there);
+  TableId table = kNoTable;
+  std::string last;
+  as_one([&] {
+    table = make_table(1, 40);
+    ASSERT_TRUE(insert(table, 0, kRows, 20));
+    ASSERT_TRUE(one_->begin(options()).ok());
+    auto cursor = one_->scan(table, kEveryCommand, ScanMode::kSerializable, {.to_write = true});
+    ASSERT_TRUE(cursor.ok());
+    std::vector<RowView> batch;
+    do {
+      ASSERT_TRUE(one_->scan_next(**cursor, batch).ok());
+      if (!batch.empty()) last = batch.back().key;
+    } while (!batch.empty());
+  });
+  engine_.run(there, [&] { ASSERT_TRUE(put_in_one(other, table, last).ok()); });
+  as_one([&] {
+    const auto lock = one_->try_lock(table, last, RowLockMode::kExclusive);
+    EXPECT_EQ(lock.status().code(), Code::kAborted);
+    one_->abort();
+  });
+}
+
+// What is rolled back to a savepoint was read all the same, and may be written again.
+TEST_F(SlotScanTest, RowsThatWereWrittenBelowASavepointStayRead) {
+  constexpr int kRows = 300;
+  as_one([&] {
+    const TableId table = make_table(1, 40);
+    ASSERT_TRUE(insert(table, 0, kRows, 20));
+    ASSERT_TRUE(one_->begin(options()).ok());
+    const auto write_all = [&] {
+      auto cursor = one_->scan(table, kEveryCommand, ScanMode::kSerializable,
+                               {.to_write = true, .writes_at_once = true});
+      ASSERT_TRUE(cursor.ok());
+      std::vector<RowView> batch;
+      int rows = 0;
+      do {
+        ASSERT_TRUE(one_->scan_next(**cursor, batch).ok());
+        for (const RowView& row : batch) {
+          ASSERT_TRUE(one_->put(table, std::string(row.key), "w" + std::to_string(rows++)).ok());
+        }
+      } while (!batch.empty());
+      EXPECT_EQ(rows, kRows);
+    };
+    const uint32_t level = one_->savepoint();
+    write_all();
+    one_->rollback_to(level);
+    write_all();
+    const Status committed = one_->commit();
+    EXPECT_TRUE(committed.ok()) << committed.to_string();
+  });
+}
+
 TEST(SlotScanOfNodes, GoesOnWhereTheFirstNodeHasNoRow) {
   SimEngine engine(5, 0, 3, 192ull << 20, /*one_by_one=*/true);
   engine.options().slot_scans = {0, UINT32_MAX};
