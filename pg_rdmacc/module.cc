@@ -33,6 +33,7 @@
 #include "pg_rdmacc/server/supervisor.h"
 #include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
+#include "pg_rdmacc/table/gathered_insert.h"
 #include "pg_rdmacc/table/tableam.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
@@ -58,11 +59,11 @@ namespace {
  * step runs. What it has to be: uniqueness is checked before rows of tables that have lost their
  * primary key get other keys, and before it is known which engine tables go. */
 const RdmaccTransactionPart* const kTransactionParts[] = {
-    &rdmacc_unique_checks_part, &rdmacc_table_files_part,   &rdmacc_pending_tables_part,
-    &rdmacc_handles_part,       &rdmacc_write_marks_part,   &rdmacc_deferred_keys_part,
-    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part,  &rdmacc_bulk_insert_part,
-    &rdmacc_row_load_part,      &rdmacc_running_query_part, &rdmacc_row_sharers_part,
-    &rdmacc_lock_holder_part};
+    &rdmacc_unique_checks_part,   &rdmacc_table_files_part,  &rdmacc_pending_tables_part,
+    &rdmacc_handles_part,         &rdmacc_write_marks_part,  &rdmacc_deferred_keys_part,
+    &rdmacc_index_rows_part,      &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part,
+    &rdmacc_gathered_insert_part, &rdmacc_row_load_part,     &rdmacc_running_query_part,
+    &rdmacc_row_sharers_part,     &rdmacc_lock_holder_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
                                       .create_lost_indexes = rdmacc_create_lost_indexes};

@@ -45,6 +45,7 @@ CREATE TABLE made (id int PRIMARY KEY, t text);
 \set narrow 'dbname=' :DBNAME ' options=-crdmacc.max_write_set=1MB'
 \set wide 'dbname=' :DBNAME
 \c :narrow
+SET rdmacc.exclusive_loads = off;
 SET rdmacc.protocol = occ;
 SET client_min_messages = warning;
 SET default_table_access_method = rdmacc;

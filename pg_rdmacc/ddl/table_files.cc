@@ -52,12 +52,14 @@ void raise_of_row(Relation relation, const void* layout, const RdmaccLoadedTwice
 }
 
 void flush(RdmaccRowLoad* load, CommandId command) {
+  rdmacc_load_fit(load, static_cast<const RdmaccKeyLayout*>(load->context));
   rdmacc_load_flush(load, command);
   rdmacc_load_reset(load);
 }
 
-/* The rows of one engine table into another one, keyed by the layout; how many there were. */
-double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKeyLayout* layout,
+/* The rows of one engine table into another one, keyed by the layout; how many there were. What
+ * takes that one's place once they are known is the target. */
+double copy_rows(Relation relation, uint32 source, uint32* target, const RdmaccKeyLayout* layout,
                  CommandId command) {
   double count = 0;
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
@@ -65,7 +67,7 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc re-key", ALLOCSET_DEFAULT_SIZES);
   rdmacc_rows_settle(relation);
   RdmaccLoadTarget where;
-  rdmacc_load_target(target, layout, &where);
+  rdmacc_load_target(*target, layout, &where);
   auto* load = static_cast<RdmaccRowLoad*>(palloc(sizeof(RdmaccRowLoad)));
   rdmacc_load_begin(load, relation, &where, raise_of_row, layout);
   RdmaccRows rows;
@@ -84,6 +86,7 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
   }
   rdmacc_rows_end(&rows);
   flush(load, command);
+  *target = load->target.table;
   rdmacc_load_end(load);
   pfree(load);
   ExecDropSingleTupleTableSlot(slot);
@@ -107,8 +110,8 @@ double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target
                  CommandId command) {
   rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
-  const uint32 id = rdmacc_create_engine_table(&spec);
-  const double count = copy_rows(relation, source, id, &target, command);
+  uint32 id = rdmacc_create_engine_table(&spec);
+  const double count = copy_rows(relation, source, &id, &target, command);
   rdmacc_drop_at_commit(source);
   rdmacc_note_layout(relation, relation->rd_node.relNode, id, &target);
   rdmacc_rebuild_indexes(relation, command);

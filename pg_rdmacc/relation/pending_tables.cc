@@ -49,7 +49,7 @@ void add_pending(uint32 id, bool created) {
                                          .nest = GetCurrentTransactionNestLevel(),
                                          .created = created,
                                          .aborted = false,
-                                         .loaded = false});
+                                         .loaded = 0});
 }
 
 bool is_pending_drop(uint32 id) {
@@ -75,6 +75,12 @@ void start_drop(uint32 id) {
   table.id = id;
   rdmacc_log_table(RDMACC_REDO_DROP, &table);
   bridge_start_drop_table(id);
+}
+
+void drop_now(uint32 id) {
+  start_drop(id);
+  rdmacc_pump();
+  rdmacc_check("could not drop a table that is not in use", nullptr);
 }
 
 /* False when the identity is taken. */
@@ -107,11 +113,7 @@ uint32 create_engine_table(const rdmacc::TableSpec* spec) {
                       errmsg("cannot drop a primary key and add the same again in one transaction"),
                       errhint("Use one transaction for each.")));
     }
-    if (left != RDMACC_NO_TABLE) {
-      start_drop(left);
-      rdmacc_pump();
-      rdmacc_check("could not drop a table that an earlier transaction left", nullptr);
-    }
+    if (left != RDMACC_NO_TABLE) drop_now(left);
     if (!create(spec, &id)) elog(ERROR, "could not create a table in the rdmacc nodes");
   }
   add_pending(id, true);
@@ -202,6 +204,27 @@ uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec) {
 uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec) {
   rdmacc_enter();
   return create_engine_table(spec);
+}
+
+uint32 rdmacc_replace_engine_table(uint32 id, const rdmacc::TableSpec* spec) {
+  PendingTable* table = find_created(id);
+  CHECK(table != nullptr && table->loaded == 0);
+  rdmacc_enter();
+  drop_now(id);
+  uint32 replacement = RDMACC_NO_TABLE;
+  if (!create(spec, &replacement)) elog(ERROR, "could not create a table in the rdmacc nodes");
+  table->id = replacement;
+  ListCell* cell;
+  foreach (cell, notes) {
+    auto* note = static_cast<RdmaccLayoutNote*>(lfirst(cell));
+    if (note->id == id) note->id = replacement;
+  }
+  foreach (cell, seen) {
+    auto* file = static_cast<SeenFile*>(lfirst(cell));
+    if (file->id == id) file->id = replacement;
+  }
+  layout_epoch++;
+  return replacement;
 }
 
 void rdmacc_drop_at_commit(uint32 id) { add_pending(id, false); }

@@ -19,6 +19,9 @@ uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec);
 /* A new engine table that goes when the transaction aborts. */
 uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec);
 
+/* One in the place of another that was created so and has no rows, which is dropped at once. */
+uint32 rdmacc_replace_engine_table(uint32 id, const rdmacc::TableSpec* spec);
+
 /* One that goes when the transaction commits. */
 void rdmacc_drop_at_commit(uint32 id);
 

@@ -1,5 +1,8 @@
 #include "pg_rdmacc/row/row_load.h"
 
+#include <algorithm>
+
+#include "pg_rdmacc/relation/fitted_table.h"
 #include "pg_rdmacc/relation/pending_tables.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
@@ -43,8 +46,9 @@ struct Sent {
 };
 Sent sent;
 
-constexpr int kRowsPerStep = 16; /* between looks for room in the rings to the nodes */
-constexpr uint64 kExpectedAtFirst = 4096, kGrowthFactor = 2;
+constexpr int kRowsPerStep = 16;              /* between looks for room in the rings to the nodes */
+constexpr int kRowsToFit = 64, kLongRows = 8; /* one of 8 may be longer than its record */
+constexpr uint64 kExpectedAtFirst = 4096, kGrowthShare = 4;
 
 BridgeBytes bytes_between(const RdmaccRowLoad* load, int begin, int end) {
   CHECK(0 <= begin && begin <= end && end <= load->bytes.len);
@@ -85,6 +89,12 @@ BridgeRow sent_row(int number) {
           .node = 0};
 }
 
+/* What others leave may be room for them soon, where rows are put in place. */
+void check_rows(const char* name) {
+  if (sent.under_way && bridge_error()->code == rdmacc::Code::kNoSpace) rdmacc_note_memory_short();
+  rdmacc_check("could not insert rows", name);
+}
+
 /* Once its rows are in place: a checkpoint that begins behind a record has its rows in memory. */
 void log_sent(void) {
   BridgeWrite writes[RDMACC_LOAD_ROWS_MAX];
@@ -93,6 +103,22 @@ void log_sent(void) {
     writes[i] = {sent.table, false, row.key, row.row};
   }
   rdmacc_log_load(writes, static_cast<size_t>(sent.count));
+}
+
+/* Of a record that has room for most rows of the batch; of a few rows 0. */
+uint32 record_bytes(const RdmaccRowLoad* load) {
+  if (load->count < kRowsToFit) return 0;
+  uint32 bytes[RDMACC_LOAD_ROWS_MAX];
+  int begin = 0;
+  for (int i = 0; i < load->count; i++) {
+    bytes[i] = static_cast<uint32>(rdmacc::kKeyLengthBytes) +
+               static_cast<uint32>(load->row_ends[i] - begin);
+    begin = load->row_ends[i];
+  }
+  uint32* most = bytes + load->count - load->count / kLongRows;
+  CHECK(most < bytes + load->count);
+  std::nth_element(bytes, most, bytes + load->count);
+  return *most;
 }
 
 /* Does not return. */
@@ -132,8 +158,7 @@ void forget(void) { sent.under_way = false; }
 
 }  // namespace
 
-bool rdmacc_may_load_in_place(uint32 table) {
-  if (!rdmacc_created_at_this_level(table)) return false;
+bool rdmacc_may_load_beforehand(uint32 table) {
   if (!rdmacc_may_show_rows_early()) return false;
   rdmacc_load_finish();
   bool possible = false;
@@ -144,20 +169,25 @@ bool rdmacc_may_load_in_place(uint32 table) {
   return possible;
 }
 
+bool rdmacc_may_load_in_place(uint32 table) {
+  return rdmacc_created_at_this_level(table) && rdmacc_may_load_beforehand(table);
+}
+
 bool rdmacc_is_still_empty(uint32 table) {
   return rdmacc_loaded_rows(table) == 0 && rdmacc_may_load_in_place(table);
 }
 
 /* An index that grows under a load is in its way, and the other way round: groups are split beside
- * the batch that fills them. So it grows between two batches, for some times the rows that came. */
+ * the batch that fills them. So it grows between two batches, for a quarter more rows than came: it
+ * grows by doubling, and what is too much of that stays. */
 void rdmacc_expect_more_rows(uint32 table, uint64 more) {
   static Growth growth;
   if (growth.transaction != rdmacc_transaction_number() || growth.table != table) {
     growth = {.transaction = rdmacc_transaction_number(), .table = table, .rows = 0, .expected = 0};
   }
   growth.rows += more;
-  if (growth.rows <= growth.expected || growth.rows < kExpectedAtFirst / kGrowthFactor) return;
-  growth.expected = Max(kExpectedAtFirst, growth.rows * kGrowthFactor);
+  if (growth.rows <= growth.expected || growth.rows < kExpectedAtFirst / 2) return;
+  growth.expected = Max(kExpectedAtFirst, growth.rows + growth.rows / kGrowthShare);
   bridge_start_expect_rows(table, growth.expected);
   rdmacc_pump();
   rdmacc_check("could not prepare a load", nullptr);
@@ -204,6 +234,14 @@ bool rdmacc_load_add(RdmaccRowLoad* load, BridgeBytes key, BridgeBytes row) {
   return load->count == RDMACC_LOAD_ROWS_MAX || load->bytes.len >= RDMACC_LOAD_BYTES_MAX;
 }
 
+void rdmacc_load_fit(RdmaccRowLoad* load, const RdmaccKeyLayout* layout) {
+  const uint32 table = load->target.table;
+  if (!load->target.in_place || rdmacc_loaded_rows(table) > 0) return;
+  /* A function may have used it since the load was prepared. */
+  if (!rdmacc_is_still_empty(table)) return;
+  load->target.table = rdmacc_fit_table(load->relation, table, layout, record_bytes(load));
+}
+
 BridgeBytes rdmacc_load_key(const RdmaccRowLoad* load, int number) {
   CHECK(number >= 0 && number < load->count);
   const int begin = number == 0 ? 0 : load->row_ends[number - 1];
@@ -216,7 +254,7 @@ void rdmacc_load_finish(void) {
   bridge_start_finish_load(&duplicate);
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_of_sent(duplicate);
-  rdmacc_check("could not insert rows", NameStr(sent.name));
+  check_rows(NameStr(sent.name));
   log_sent();
   sent.under_way = false;
   pfree(sent.bytes);
@@ -254,7 +292,7 @@ void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
         .found = true, .key = keys[duplicate], .row = rows[duplicate], .version = 0, .node = 0};
     raise_with_slot(load->raise, load->relation, load->context, &row, false);
   }
-  rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
+  check_rows(RelationGetRelationName(load->relation));
   if (!posts) return;
   if (!load->target.in_place) return forget(); /* they are the transaction's own writes */
   load->placed = true;

@@ -53,6 +53,10 @@ void rdmacc_load_begin(RdmaccRowLoad* load, Relation relation, const RdmaccLoadT
 /* Copies them. True: rdmacc_load_flush() comes before the next one. */
 bool rdmacc_load_add(RdmaccRowLoad* load, BridgeBytes key, BridgeBytes row);
 
+/* Before the first batch is flushed in place: its rows tell how long records have to be, and the
+ * target may become another table (fitted_table.h), whose rows `layout` keys. */
+void rdmacc_load_fit(RdmaccRowLoad* load, const RdmaccKeyLayout* layout);
+
 /* The key of one of the batch. */
 BridgeBytes rdmacc_load_key(const RdmaccRowLoad* load, int number);
 
@@ -66,7 +70,10 @@ void rdmacc_load_end(RdmaccRowLoad* load);
 /* Waits for the rows that are on their way, of whatever load, and raises its error. */
 void rdmacc_load_finish(void);
 
-/* ---- For other loads (index_build). */
+/* ---- For other loads (index_build, exclusive_load). */
+/* The protocol puts rows in place, no other query would see them too soon, and the transaction has
+ * not used the table. Enters the gate. */
+bool rdmacc_may_load_beforehand(uint32 table);
 /* Finishes another load that is under way. */
 bool rdmacc_may_load_in_place(uint32 table);
 /* The running (sub)transaction has made the table and put nothing into it. To look for its rows

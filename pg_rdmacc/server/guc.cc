@@ -10,6 +10,7 @@ extern "C" {
 
 bool rdmacc_mixed_transactions = true;
 bool rdmacc_ordered_keys = true;
+bool rdmacc_exclusive_loads = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_auto_retry = 20;
 int rdmacc_kept_executors = 100;
@@ -91,6 +92,11 @@ void define_two_phase(void) {
                            "Primary keys of tables that are made find ranges and give their order.",
                            "As the table's option rdmacc.ordered_key, which says otherwise.",
                            &rdmacc_ordered_keys, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable(
+      "rdmacc.exclusive_loads",
+      "COPY, and INSERT of a query's rows, have an empty table to themselves if no other session "
+      "uses it, and are faster then.",
+      nullptr, &rdmacc_exclusive_loads, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomEnumVariable("rdmacc.debug_stop_at",
                            "Where a committing session stands still for a minute.",
                            "For tests of crashes between the two phases of a commit.",

@@ -15,6 +15,7 @@
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
+#include "pg_rdmacc/table/gathered_insert.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -206,6 +207,7 @@ void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes
 
 void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int,
                          struct BulkInsertStateData* bistate) {
+  if (rdmacc_gather_insert(rel, slot, cid)) return;
   if (!rdmacc_gather_row(rel, slot, cid, bistate)) insert(rel, slot, cid, Sought::kNot);
 }
 
