@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/client_statements.h"
 
+#include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/noted_draws.h"
@@ -181,6 +182,15 @@ bool copy_may_come_again(const CopyStmt* copy, bool alone) {
   return may;
 }
 
+/* What the client sends is looked at when it is there (copied_rows.h). */
+void prepare_copy_of_file(const Node* node) {
+  if (!IsA(node, CopyStmt) || rdmacc_journal_is_open() || !rdmacc_is_whole_transaction()) return;
+  const auto* copy = reinterpret_cast<const CopyStmt*>(node);
+  if (!rdmacc_copies_large_file(copy)) return;
+  const Oid target = rdmacc_exclusive_target_of_copy(copy);
+  if (OidIsValid(target)) rdmacc_load_exclusively(target);
+}
+
 void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
   CHECK(ActivePortal != nullptr && !rdmacc_replaying());
   const Node* node = utility->statement->utilityStmt;
@@ -194,6 +204,7 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
   }
   if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
   const CopyStmt* copy = rdmacc_copy_from_client(node);
+  prepare_copy_of_file(node);
   const bool alone = !rdmacc_journal_is_open() && may_be_alone(node);
   if (!alone && !rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
   if (cannot_be_run_again(node) || (copy != nullptr && !copy_may_come_again(copy, alone))) {

@@ -5,6 +5,7 @@
  * always. */
 #include "pg_rdmacc/query/copied_rows.h"
 
+#include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/query/client_messages.h"
 #include "pg_rdmacc/relation/access_method.h"
 
@@ -16,15 +17,20 @@ extern "C" {
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
 }
 
 namespace {
 
 constexpr Size kBufferBytes = 64 * 1024; /* as much as COPY reads at once */
+constexpr long kLookMs = 1000; /* between looks at whether others wait for what a client holds up */
 
 /* One COPY that is being run. */
 struct CopyInput {
@@ -34,6 +40,7 @@ struct CopyInput {
   StringInfoData message; /* the client's last one */
   CommandDest output;     /* where messages go, except before the first read */
   bool begun;             /* it has read */
+  Oid exclusive;          /* the table, if others wait for it */
   FILE* previous_stdin;
   char* buffer; /* the stream's */
 };
@@ -76,11 +83,42 @@ void raise_lost_client(void) {
                   errmsg("unexpected EOF on client connection with an open transaction")));
 }
 
-/* A message whole, whatever a cancel says meanwhile. Its type. */
-int read_message(StringInfo message) {
+bool others_wait_for(Oid table) {
+  Relation relation = table_open(table, NoLock);
+  const bool wait = LockHasWaitersRelation(relation, AccessExclusiveLock);
+  table_close(relation, NoLock);
+  return wait;
+}
+
+/* The type of the next message. A client that reads the table by another connection before it sends
+ * more would wait for itself. */
+int await_message(Oid table) {
+  const TimestampTz begin = GetCurrentTimestamp();
+  unsigned char type = 0;
+  int got = 0;
+  while ((got = pq_getbyte_if_available(&type)) == 0) {
+    WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_SOCKET_READABLE | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                      MyProcPort->sock, kLookMs, WAIT_EVENT_CLIENT_READ);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+    if (!TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), rdmacc_gate_timeout_ms)) continue;
+    if (!others_wait_for(table)) continue;
+    pq_endmsgread();
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_T_R_DEADLOCK_DETECTED),
+         errmsg("canceling COPY, since its client sends nothing while others wait for its table"),
+         errhint("With rdmacc.exclusive_loads = off they do not wait for it.")));
+  }
+  return got < 0 ? EOF : type;
+}
+
+/* A message whole, whatever a cancel says meanwhile. Its type. `exclusive`: a table for which
+ * others wait, or InvalidOid. */
+int read_message(StringInfo message, Oid exclusive) {
   HOLD_CANCEL_INTERRUPTS();
   pq_startmsgread();
-  const int type = pq_getbyte();
+  const int type = OidIsValid(exclusive) ? await_message(exclusive) : pq_getbyte();
   if (type == EOF) raise_lost_client();
   if (type == 0 || strchr("dcfHS", type) == nullptr) {
     ereport(FATAL, (errcode(ERRCODE_PROTOCOL_VIOLATION),
@@ -96,7 +134,7 @@ int read_message(StringInfo message) {
 /* False at the end of what the client sends. */
 bool receive(CopyInput* input) {
   for (;;) {
-    const int type = read_message(&input->message);
+    const int type = read_message(&input->message, input->exclusive);
     CHECK_FOR_INTERRUPTS();
     switch (type) {
       case 'd':
@@ -115,6 +153,21 @@ bool receive(CopyInput* input) {
         break;
     }
   }
+}
+
+/* What the client sends first, up to so much: of so much it may load the table exclusively. */
+void look_ahead(CopyInput* input, Oid table) {
+  CHECK(input->sent->copied == nullptr && whereToSendOutput == DestRemote);
+  rdmacc_journal_keep_copied(input->sent, "", 0);
+  ask_client(input->statement);
+  int received = 0;
+  while (rdmacc_journal_is_open() && received < RDMACC_EXCLUSIVE_LOAD_BYTES && receive(input)) {
+    received += input->message.len;
+    /* What is kept is read from there. */
+    if (rdmacc_journal_is_open()) input->message.cursor = input->message.len;
+  }
+  if (received < RDMACC_EXCLUSIVE_LOAD_BYTES) return;
+  if (rdmacc_load_exclusively(table)) input->exclusive = table;
 }
 
 void begin_to_read(CopyInput* input) {
@@ -212,6 +265,9 @@ void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, vo
   input.previous_stdin = stdin;
   input.buffer = static_cast<char*>(palloc(kBufferBytes));
   initStringInfo(&input.message);
+  const bool first = sent->copied == nullptr && rdmacc_journal_is_alone();
+  const Oid table = first ? rdmacc_exclusive_target_of_copy(statement) : InvalidOid;
+  if (OidIsValid(table)) look_ahead(&input, table);
   stdin = open_stream(&input);
   whereToSendOutput = DestNone;
   PG_TRY();

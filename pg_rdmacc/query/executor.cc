@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/executor.h"
 
+#include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/client_statements.h"
@@ -14,6 +15,7 @@
 #include "pg_rdmacc/row/shared_scan.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
+#include "pg_rdmacc/table/gathered_insert.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -136,10 +138,13 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
     begin_modifying(query, outer.query);
     note_foreign_servers(query->plannedstmt);
     await_leave_to_write(query->plannedstmt);
+    rdmacc_gather_begin(query);
     run_plan(query, direction, count, execute_once);
+    rdmacc_gather_end(query);
   }
   PG_CATCH();
   {
+    rdmacc_gather_give_up(query);
     rdmacc_end_running(outer);
     modifying_depth = depth;
     rdmacc_write_marks_want(marks);
@@ -218,7 +223,18 @@ void run_to_end(QueryDesc* query) {
   note_foreign_writes(query);
 }
 
+/* Before its executor knows the table. */
+void prepare_insert(const QueryDesc* query, int flags) {
+  if (query->operation != CMD_INSERT || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
+  const Oid target = rdmacc_exclusive_target_of_insert(query->plannedstmt); /* of many rows */
+  if (!OidIsValid(target)) return;
+  const bool alone = rdmacc_running_query() == nullptr && !rdmacc_in_utility() &&
+                     !rdmacc_journal_is_open() && rdmacc_is_only_statement(query->plannedstmt);
+  if (alone) rdmacc_load_exclusively(target);
+}
+
 void executor_start(QueryDesc* query, int flags) {
+  prepare_insert(query, flags);
   rdmacc_query_opened(query);
   if (rdmacc_take_kept_executor(query, flags)) return;
   rdmacc_consider_keeping(query, flags);

@@ -17,6 +17,7 @@ bool is_open;
 bool is_alone;
 bool has_copied; /* one of them is COPY FROM STDIN */
 TimestampTz started_at;
+bool started_in_recovery;
 
 char* copy_text(RdmaccStatementText where) {
   const Size whole = strlen(where.source);
@@ -57,6 +58,7 @@ void open_empty(bool alone) {
   is_open = true;
   is_alone = alone;
   started_at = GetCurrentTransactionStartTimestamp();
+  started_in_recovery = TransactionStartedDuringRecovery();
 }
 
 }  // namespace
@@ -133,6 +135,8 @@ bool rdmacc_journal_is_whole(void) {
 }
 
 TimestampTz rdmacc_journal_started_at(void) { return started_at; }
+
+bool rdmacc_journal_started_in_recovery(void) { return started_in_recovery; }
 
 int rdmacc_journal_count(void) { return list_length(statements); }
 

@@ -74,6 +74,8 @@ bool rdmacc_journal_is_open(void);
 
 /* Of BEGIN's transaction_timestamp(). */
 TimestampTz rdmacc_journal_started_at(void);
+/* On a standby, which may be promoted since. */
+bool rdmacc_journal_started_in_recovery(void);
 int rdmacc_journal_count(void);
 RdmaccSent* rdmacc_journal_at(int index); /* 0: BEGIN, unless it is of one alone */
 }

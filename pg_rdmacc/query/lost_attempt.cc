@@ -11,7 +11,10 @@ extern "C" {
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
 }
 
 namespace {
@@ -20,6 +23,8 @@ constexpr int kCrowdedAfter = 4;   /* attempts lost before one asks for exclusiv
 constexpr int kShortConflicts = 1; /* with a commit, mostly: that is over before one could wait */
 constexpr double kBackOffUs = 200;
 constexpr double kBackOffUsMax = 20'000;
+constexpr int kMemoryWaitsMax = 2;
+constexpr int kMemoryWaitMs = 100; /* the first, the next is four times as long */
 
 /* It makes all other transactions wait: the attempts in between, each time twice as many, do not.
  * The last one does again. */
@@ -98,4 +103,22 @@ void rdmacc_back_off(int lost, int losses_max) {
   if (lost > kShortConflicts) rdmacc_let_holder_pass(lost);
   pg_usleep(static_cast<long>(pg_prng_double(&pg_global_prng_state) * longest));
   CHECK_FOR_INTERRUPTS();
+}
+
+bool rdmacc_memory_may_come(int waits) {
+  return geterrcode() == ERRCODE_OUT_OF_MEMORY && rdmacc_memory_was_short() &&
+         waits < kMemoryWaitsMax;
+}
+
+void rdmacc_wait_for_memory(int waits) {
+  CHECK(waits < kMemoryWaitsMax);
+  const TimestampTz end =
+      TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kMemoryWaitMs << (2 * waits));
+  for (;;) {
+    const long ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+    if (ms <= 0) break;
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+  }
 }

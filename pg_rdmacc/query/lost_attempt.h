@@ -1,5 +1,5 @@
-/* What comes of an attempt that has lost against another transaction, whether a statement is run
- * again (retry.h) or a whole block (replay.h). */
+/* What comes of an attempt that has lost against another transaction, or found no memory, whether a
+ * statement is run again (retry.h) or a whole block (replay.h). */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 
@@ -28,4 +28,12 @@ void rdmacc_count_loss(bool last);
 /* In the transaction of the next attempt, before it does anything: a random pause of up to 20 ms.
  * After 4, 8, 16 losses, and before the last attempt, it asks for exclusive gate mode. */
 void rdmacc_back_off(int lost, int losses_max);
+
+/* In a PG_CATCH: a node had no memory for the commit. What rows leave that are gone serves others
+ * when all transactions have ended that may know its addresses, and the one that has failed is such
+ * a one. `waits`: how often it was waited for, which is done twice at most. */
+bool rdmacc_memory_may_come(int waits);
+
+/* In the transaction of the next attempt, likewise: 0.1 s, and the second time 0.4 s. */
+void rdmacc_wait_for_memory(int waits);
 }

@@ -23,7 +23,8 @@ extern "C" {
 
 namespace {
 
-const PlannedStmt* watched;    /* the plan that is between two transactions */
+const PlannedStmt* to_watch;   /* the plan, when the attempt that has failed is rolled back, and */
+const PlannedStmt* watched;    /* when it is between two transactions */
 const PlannedStmt* unfinished; /* of which the last attempt did not come to the statement */
 bool stale;                    /* one of its tables has changed since its first attempt */
 
@@ -108,7 +109,8 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
   rdmacc_note_owners();
   PG_TRY();
   {
-    AbortOutOfAnyTransaction();
+    AbortOutOfAnyTransaction(); /* with what it has changed itself: that is no other table */
+    watched = to_watch;
     PortalErrorCleanup(); /* cursors that a procedure had kept through a ROLLBACK */
     const bool owners = rdmacc_make_owners();
     if (query != nullptr) forget_executor(query);
@@ -162,7 +164,7 @@ bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin b
     AcceptInvalidationMessages();
     stale = false;
   }
-  unfinished = watched = plan;
+  unfinished = to_watch = plan;
   PG_TRY();
   {
     begin_again(query, begin, context);
@@ -170,7 +172,7 @@ bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin b
     unfinished = nullptr;
   }
   PG_FINALLY();
-  { watched = nullptr; }
+  { to_watch = watched = nullptr; }
   PG_END_TRY();
   return !stale;
 }

@@ -27,10 +27,21 @@ constexpr int kTextShown = 200; /* bytes of a statement in an error */
 
 bool replaying;
 int losses;        /* of the statement that is being run, so far */
-int lost_protocol; /* the last time */
+int memory_waits;  /* likewise, where a node had no memory for the commit */
+bool memory_short; /* the last time, and no conflict */
+int lost_protocol; /* likewise */
 ErrorData* lost_error;
 
 int losses_max(void) { return rdmacc_journal_is_alone() ? rdmacc_auto_retry : rdmacc_replay_limit; }
+
+void pause_after_loss(void) {
+  CHECK(losses + memory_waits > 0);
+  if (memory_short) {
+    rdmacc_wait_for_memory(memory_waits - 1);
+  } else {
+    rdmacc_back_off(losses, losses_max());
+  }
+}
 
 /* ---- Running the journal again */
 
@@ -77,9 +88,17 @@ bool run_one(RdmaccSent* sent, RdmaccToldRows* rows) {
   return ordered;
 }
 
+/* A transaction that began on a standby only reads, and does so to its end, whenever the standby is
+ * promoted. */
+void start_command(void) {
+  const bool begins = !IsTransactionOrTransactionBlock();
+  StartTransactionCommand();
+  if (begins && rdmacc_journal_started_in_recovery()) XactReadOnly = true;
+}
+
 void run_again(int index, MemoryContext memory) {
   RdmaccSent* sent = rdmacc_journal_at(index);
-  StartTransactionCommand();
+  start_command();
   set_time(rdmacc_journal_started_at(), sent->at);
   MemoryContextSwitchTo(memory);
   RdmaccToldRows rows;
@@ -101,7 +120,7 @@ void count_replay(int statements, TimestampTz begin) {
 
 /* A new transaction, up to the statement that has lost. */
 void run_journal_again(void) {
-  CHECK(replaying && losses > 0);
+  CHECK(replaying);
   /* The session ends with the attempt, as one whose transaction the nodes have to resolve: there is
    * no other one. */
   if (ProcDiePending) ReThrowError(lost_error);
@@ -120,16 +139,17 @@ void run_journal_again(void) {
       run_again(i, memory);
       MemoryContextSwitchTo(TopMemoryContext);
       MemoryContextReset(memory);
-      if (i == 0) rdmacc_back_off(losses, losses_max());
+      if (i == 0) pause_after_loss();
     }
-    StartTransactionCommand();
-    if (begun == 0) rdmacc_back_off(losses, losses_max());
+    start_command();
+    if (begun == 0) pause_after_loss();
     set_time(rdmacc_journal_started_at(), now);
   }
   PG_FINALLY();
   {
     count_replay(begun, begin);
     whereToSendOutput = destination;
+    if (CurrentMemoryContext == memory) MemoryContextSwitchTo(TopMemoryContext); /* by an error */
     MemoryContextDelete(memory);
   }
   PG_END_TRY();
@@ -183,20 +203,27 @@ bool try_again(QueryDesc* query, MemoryContext context) {
 bool rdmacc_replaying(void) { return replaying; }
 
 void rdmacc_begin_losses(void) {
-  losses = 0;
+  losses = memory_waits = 0;
   rdmacc_forget_attempts();
   rdmacc_forget_owners();
 }
 
 bool rdmacc_take_loss(MemoryContext context, bool told_already) {
-  if (!rdmacc_caught_conflict() || told_already || !rdmacc_journal_is_open()) return false;
+  const bool conflict = rdmacc_caught_conflict();
+  const bool memory = !conflict && rdmacc_memory_may_come(memory_waits);
+  if (!(conflict || memory) || told_already || !rdmacc_journal_is_open()) return false;
   /* Plans, and what the session knows of the catalog, may rely on what goes with the attempt. */
   if (rdmacc_transaction_wrote_catalog()) return false;
-  const bool last = losses >= losses_max();
-  rdmacc_count_loss(last);
-  if (last) return false;
-  lost_protocol = rdmacc_conflict_protocol();
-  losses++;
+  if (conflict) {
+    const bool last = losses >= losses_max();
+    rdmacc_count_loss(last);
+    if (last) return false;
+    losses++;
+  } else {
+    memory_waits++;
+  }
+  memory_short = memory;
+  lost_protocol = conflict ? rdmacc_conflict_protocol() : Max(bridge_txn_protocol(), 0);
   MemoryContextSwitchTo(context);
   lost_error = CopyErrorData();
   FlushErrorState();

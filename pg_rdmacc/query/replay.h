@@ -27,8 +27,9 @@ bool rdmacc_replaying(void);
 /* A statement of the client's begins, or COMMIT. */
 void rdmacc_begin_losses(void);
 
-/* In a PG_CATCH. True: the error is flushed, and the block is to be run again. `told_already`: the
- * client has had rows of the statement. */
+/* In a PG_CATCH. True: it was a conflict, or a node had no memory for the commit; the error is
+ * flushed, and the block is to be run again. `told_already`: the client has had rows of the
+ * statement. */
 bool rdmacc_take_loss(MemoryContext context, bool told_already);
 
 /* Runs the block again up to where it lost. The query, if it was one, is to be started anew

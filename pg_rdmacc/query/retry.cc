@@ -26,9 +26,6 @@ extern "C" {
 
 namespace {
 
-constexpr int kMemoryWaitsMax = 2;
-constexpr int kMemoryWaitMs = 100; /* the first, the next is four times as long */
-
 /* ---- Whether */
 
 /* A simple query has no plan in the cache, and is a transaction if it is one statement. Otherwise
@@ -40,6 +37,12 @@ bool ends_transaction(const PortalData* portal) {
   const int next = pq_peekbyte();
   pq_endmsgread();
   return next == 'S'; /* Sync */
+}
+
+/* And of no cursor, which COMMIT may run to its end. */
+bool is_all_of(const PortalData* portal, const PlannedStmt* plan) {
+  return portal != nullptr && list_length(portal->stmts) == 1 && linitial(portal->stmts) == plan &&
+         (portal->cursorOptions & CURSOR_OPT_HOLD) == 0;
 }
 
 /* Of tables that the query names. Functions are asked for nothing, so that what has no table at all
@@ -61,22 +64,7 @@ bool may_use_tables_of_ours(const QueryDesc* query) {
   return !tables && OidIsValid(rdmacc_access_method());
 }
 
-/* Memory of rows that are gone serves others when all transactions have ended that may know its
- * addresses, and the one that has failed is such a one. */
-bool may_find_memory(const RdmaccHeldRows* held, int waits) {
-  return geterrcode() == ERRCODE_OUT_OF_MEMORY && rdmacc_memory_was_short() && !held->passing &&
-         waits < kMemoryWaitsMax;
-}
-
 /* ---- How */
-
-void wait_for_memory(int waits) {
-  constexpr int kLookMs = 10;
-  for (int ms = kMemoryWaitMs << (2 * waits); ms > 0; ms -= kLookMs) {
-    pg_usleep(kLookMs * 1000L);
-    CHECK_FOR_INTERRUPTS();
-  }
-}
 
 /* NULL when the attempt has succeeded; otherwise the conflict, or that memory was short, of a
  * transaction that is still to be rolled back. Other errors pass. */
@@ -95,7 +83,9 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
     rdmacc_validate_error(context);
     const bool again = rdmacc_caught_conflict() && !held->passing;
     if (again) rdmacc_count_loss(last);
-    if (!(again && !last) && !may_find_memory(held, memory_waits)) PG_RE_THROW();
+    if (!(again && !last) && (held->passing || !rdmacc_memory_may_come(memory_waits))) {
+      PG_RE_THROW();
+    }
     MemoryContextSwitchTo(context);
     conflict = CopyErrorData();
     FlushErrorState();
@@ -109,13 +99,11 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
 bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, uint64 count) {
   if (count != 0 || !ScanDirectionIsForward(direction)) return false;
   const PortalData* portal = ActivePortal;
-  if (portal == nullptr || portal->status != PORTAL_ACTIVE || !portal->atStart ||
-      list_length(portal->stmts) != 1 || linitial(portal->stmts) != query->plannedstmt) {
+  if (!is_all_of(portal, query->plannedstmt) || portal->status != PORTAL_ACTIVE ||
+      !portal->atStart) {
     return false;
   }
-  /* Not of a cursor, which COMMIT may run to its end, or of a function that a utility statement
-   * runs. */
-  if ((portal->cursorOptions & CURSOR_OPT_HOLD) != 0) return false;
+  /* Not of a function that a utility statement runs. */
   return !rdmacc_in_utility() && CurrentMemoryContext == portal->portalContext &&
          portal->resowner != nullptr && CurrentResourceOwner == portal->resowner;
 }
@@ -125,6 +113,10 @@ bool rdmacc_is_whole_transaction(void) {
     return false;
   }
   return ends_transaction(ActivePortal);
+}
+
+bool rdmacc_is_only_statement(const PlannedStmt* plan) {
+  return is_all_of(ActivePortal, plan) && rdmacc_is_whole_transaction();
 }
 
 bool rdmacc_may_run_again(const QueryDesc* query) {
@@ -151,7 +143,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     const bool memory_short = error->sqlerrcode == ERRCODE_OUT_OF_MEMORY;
     FreeErrorData(error);
     if (memory_short) {
-      wait_for_memory(memory_waits++);
+      rdmacc_wait_for_memory(memory_waits++);
       continue;
     }
     rdmacc_back_off(++lost, retries_max);

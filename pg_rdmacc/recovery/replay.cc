@@ -285,9 +285,16 @@ XLogRecord* try_to_read(const char** failure) {
   return record;
 }
 
+/* Where one record ends, the next one begins, but at the end of a page. */
+XLogRecPtr behind_page_header(XLogRecPtr at) {
+  if (at % XLOG_BLCKSZ != 0) return at;
+  return at +
+         (XLogSegmentOffset(at, wal_segment_size) == 0 ? SizeOfXLogLongPHD : SizeOfXLogShortPHD);
+}
+
 void begin_at_next(void) {
   pages = {};
-  if (found_first) XLogBeginRead(reader, next);
+  if (found_first) XLogBeginRead(reader, behind_page_header(next));
 }
 
 /* False: it is not there yet, or not all of it. A standby's files are replaced and renamed while

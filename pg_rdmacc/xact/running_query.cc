@@ -18,6 +18,7 @@ struct OpenQuery {
 };
 
 const QueryDesc* running;
+const QueryDesc* unseen; /* whose writes are not seen before its end */
 RdmaccUtility utility;
 int depth_of_running; /* of utility statements */
 List* open_queries;   /* in the executor, the running one included; in TopMemoryContext */
@@ -40,7 +41,10 @@ void subtransaction_committed(int nest) {
   }
 }
 
-void forget(void) { forget_from(0); }
+void forget(void) {
+  unseen = nullptr;
+  forget_from(0);
+}
 
 }  // namespace
 
@@ -105,8 +109,12 @@ bool rdmacc_query_fills_new_table(void) {
   return running->dest->mydest == DestIntoRel || running->dest->mydest == DestTransientRel;
 }
 
+void rdmacc_note_unseen_writes(const QueryDesc* query) { unseen = query; }
+
 bool rdmacc_may_show_rows_early(void) {
-  return list_length(open_queries) == (rdmacc_query_fills_new_table() ? 1 : 0);
+  const bool only_fills =
+      rdmacc_query_fills_new_table() || (running != nullptr && running == unseen);
+  return list_length(open_queries) == (only_fills ? 1 : 0);
 }
 
 bool rdmacc_other_queries_open(void) { return list_length(open_queries) > 1; }

@@ -29,8 +29,13 @@ bool rdmacc_query_returns(void);
 /* True when the running query may be asked for rows it has passed (a scrollable cursor). */
 bool rdmacc_query_scrolls(void);
 
+/* Of what the query writes nothing is seen before it has ended, by itself or by functions that it
+ * calls; NULL: none is such a one. The caller says so anew when it has ended. */
+void rdmacc_note_unseen_writes(const QueryDesc* query);
+
 /* False while other queries are open besides the running one (cursors, callers of functions), or
- * that one is not only filling a table which it has made: they might see rows too soon. */
+ * that one does more than to fill a table which it has made, or than rdmacc_note_unseen_writes()
+ * says: they might see rows too soon. */
 bool rdmacc_may_show_rows_early(void);
 
 /* True when queries are open besides the one whose executor has started last: cursors that are

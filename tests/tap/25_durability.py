@@ -8,7 +8,7 @@ from harness import Session, ask, equal, eventually, protocols, retried, run
 from verify import verify
 
 TABLES = ("keyed", "plain", "coded", "parent", "child", "parted", "long", "emptied",
-          "shaped", "copied")
+          "shaped", "copied", "loaded")
 SCHEMA = """
 CREATE TABLE keyed (id int PRIMARY KEY, v int, note text);
 CREATE INDEX keyed_v ON keyed (v);
@@ -26,6 +26,7 @@ CREATE TABLE emptied (id int PRIMARY KEY);
 CREATE TABLE made_0 (id int, v int);
 CREATE TABLE shaped (id int PRIMARY KEY, v int, w int DEFAULT 1);
 CREATE TABLE copied (id int PRIMARY KEY);
+CREATE TABLE loaded (id int PRIMARY KEY);
 """
 # Round {k}'s transactions, separated by lines of dashes.
 CHANGES = """
@@ -74,6 +75,8 @@ BEGIN; TRUNCATE copied; COPY copied FROM PROGRAM 'seq {k} {k}500';
 DELETE FROM copied WHERE id % 3 = 0; UPDATE copied SET id = -id WHERE id % 7 = {k} % 7; COMMIT;
 --
 BEGIN; TRUNCATE copied; COPY copied FROM PROGRAM 'seq 1 3000'; ROLLBACK;
+--
+BEGIN; TRUNCATE loaded; COPY loaded FROM PROGRAM 'seq {k} {k}500'; COMMIT;
 --
 CREATE TABLE taken AS SELECT * FROM copied; ALTER TABLE taken ADD PRIMARY KEY (id);
 BEGIN; TRUNCATE copied; INSERT INTO copied TABLE taken; COMMIT; DROP TABLE taken;

@@ -197,8 +197,8 @@ def a_cancel_does_not_wait_for_rows(box):
     pid = wire.query("SELECT pg_backend_pid()")[0][0]
     wire.message("Q", COPY.encode() + b"\0")
     wire.message("d", b"1\ta\n")
-    copying = f"SELECT count(*) FROM pg_stat_progress_copy WHERE pid = {pid}"
-    eventually(lambda: box.psql(copying) == "1", "COPY has begun")
+    copying = f"SELECT state = 'active' AND wait_event = 'ClientRead' FROM pg_stat_activity WHERE pid = {pid}"
+    eventually(lambda: box.psql(copying) == "t", "COPY has begun")
     box.psql(f"SELECT pg_cancel_backend({pid})")
     wire.message("d", b"2\tb\n")
     equal(wire.read_until_ready(), ["copy in 0 2", "error 57014"], "COPY")
