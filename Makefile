@@ -32,7 +32,7 @@
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
 #                       (ARGS='ycsb -T 10 --report=ycsb.html': a page for a browser)
 #   make bench-sql [ARGS=…]   SQL on rdmacc tables beside the same on heaps: ratios, targets
-#   make bench-workloads [ARGS=…]   SmallBank, YCSB, TATP and TPC-C in SQL, heaps beside rdmacc tables
+#   make bench-workloads [ARGS=…]   SmallBank, YCSB, TATP, TPC-C, TPC-E in SQL, heaps beside rdmacc tables
 #   make compare [ARGS=…]   the same natively as well, and all of it as a page for a browser (build/compare)
 #   make install | uninstall                  into PostgreSQL's own directories
 #   make format | clean

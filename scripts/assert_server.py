@@ -35,7 +35,7 @@ CONFIGURE = ["./configure", "-q", "--enable-cassert", "--without-readline", "--w
              f"--includedir={INSTALLED}/usr/include/postgresql", "CFLAGS=-O1 -g"]
 # Reading every catalogue anew takes a hundred times as long. These suites are about definitions,
 # keys and plans, where something kept beyond its time would show.
-DISCARD_SUITES = ("create_drop", "primary_key", "ddl_rollback", "custom_scan", "kept_executors")
+DISCARD_SUITES = ("create_drop", "primary_key", "ddl_rollback", "custom_scan")
 DISCARD_SECONDS_MAX = 900
 
 
@@ -43,12 +43,15 @@ class Failure(Exception):
     """Something the user has to know, in one sentence."""
 
 
-def run(*command, cwd=PLACE, seconds=3600, **options):
+def run(*command, cwd=PLACE, seconds=3600, env=os.environ):
     print("  " + " ".join(command)[:100], flush=True)
     log = os.path.join(PLACE, "build.log")
+    # PostgreSQL's makefiles make their headers where no make is above them.
+    alone = {name: value for name, value in env.items()
+             if not name.startswith("MAKE") and name != "MFLAGS"}
     with open(log, "ab") as file:
         done = subprocess.run(["nice", *command], cwd=cwd, stdout=file, stderr=subprocess.STDOUT,
-                              timeout=seconds, **options)
+                              timeout=seconds, env=alone)
     if done.returncode != 0:
         raise Failure(f"{command[0]} ended with {done.returncode}: see {log}")
 
@@ -86,7 +89,8 @@ def build_extension(jobs):
     run("cmake", "-G", "Ninja", "-S", check.ROOT, "-B", BUILD, f"-DPG_CONFIG={PG_CONFIG}",
         "-DCMAKE_BUILD_TYPE=RelWithDebInfo", env=environment)
     run("cmake", "--build", BUILD, "-j", str(jobs), "--target", "pg_rdmacc", "rdmacc_node",
-        "rdmacc_bench", "rdmacc_check", env=environment, seconds=7200)
+        "rdmacc_bench", "rdmacc_report", "rdmacc_check", "rdmacc_ledger", "power", env=environment,
+        seconds=7200)
 
 
 def check_asserts():

@@ -184,10 +184,10 @@ def in_turn(parts):
     return [part.run() for part in parts]
 
 
-def two_at_a_time(parts):
-    """In order, and two of them run: such as wait for a server or a clock about half of their time,
-    or what is long."""
-    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+def at_a_time(count, parts):
+    """In order, and so many of them run: such as wait for a server or a clock most of their time, or
+    what is long."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=count) as pool:
         return list(pool.map(Part.run, parts))
 
 
@@ -255,7 +255,7 @@ def sanitized_parts(jobs):
             part.command.append("--gtest_filter=-" + left_out)
     done += in_turn([part for part in parts if not is_longest(part)])
     for part in filter(is_longest, parts):
-        done += two_at_a_time(halves(part))
+        done += at_a_time(2, halves(part))
     return done
 
 
@@ -275,7 +275,7 @@ def run_everything(jobs):
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}"),
                          python_part("guide", "tests/guide/follow.py", limit_s=120)])
-        done += two_at_a_time(server_parts())
+        done += at_a_time(3, server_parts())
         done += waiting.result() + beside.result()
     # The guest emulates two processors, and wants ours.
     return done + in_turn(verbs_parts())

@@ -16,7 +16,7 @@ from sandbox import Failure
 
 from sql_bench import sides as both_sides
 from sql_bench.lines import Line, Sample, Skipped
-from sql_bench.loads import (FIVE, KEYED, ONE_KEY, SELECT, SHORT, TWO_KEYS, UPDATE,
+from sql_bench.loads import (FIVE, INSERT, KEYED, ONE_KEY, SELECT, SHORT, TWO_KEYS, UPDATE,
                              rows_of)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,13 +25,17 @@ BOOK_HEAD = "transaction\tthousand instructions\n"
 MARK_PERCENT = 3
 ROWS = 100_000  # instead of --rows: they are loaded under valgrind, too
 FEW, MANY = 200, 1200
+BASE = 1_000_000_000  # of keys that INSERT counts upwards from, others in each run
 RUN_SECONDS_MAX = 150
 EXIT_SECONDS_MAX = 20
 SESSIONS = 2  # pgbench's: one asks first, the other runs the script
 SUMMARY = re.compile(r"^summary: (\d+)", re.M)
+# Of INSERT: what heaps take.
 LINES = (("SELECT by primary key", 45, ONE_KEY + SELECT), ("UPDATE by primary key", 60, ONE_KEY + UPDATE),
          ("5 statements, BEGIN and COMMIT among them", 145, TWO_KEYS + SHORT),
-         ("BEGIN, 5 statements, COMMIT", 145, TWO_KEYS + FIVE))
+         ("BEGIN, 5 statements, COMMIT", 145, TWO_KEYS + FIVE),
+         ("INSERT of a row", 57, INSERT.format("inserted")),
+         ("INSERT of a row, a secondary index", 69, INSERT.format("kv_ordered")))
 # pg_ctl asks the program for its version first. Nodes are another program, which runs as it is.
 WRAPPER = """#!/bin/sh
 case "$1" in -V|--version) exec "{program}" "$@";; esac
@@ -97,6 +101,7 @@ class Server:
         before = set(glob.glob(self.counts + "/*"))
         command = side.box.command("pgbench", "-n", "-M", "prepared", "-c", "1", "-t",
                                    str(transactions), "-D", f"rows={rows_of(side.flags)}",
+                                   "-D", "n=0", "-D", f"base={BASE + transactions * MANY}",
                                    "-f", "/dev/stdin")
         done = subprocess.run(command, env=side.environment(), cwd="/", text=True, input=script,
                               capture_output=True, timeout=RUN_SECONDS_MAX)
