@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 
 missing=
 for package in $(cat packages.txt "$@"); do
+  # Other packages of Node.js than Debian's have npm in them, and conflict with Debian's npm.
+  [ "$package" != npm ] || ! command -v npm >/dev/null || continue
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done

@@ -8,6 +8,7 @@ namespace {
 constexpr int kHintedWays = 3;           // before the protocol is asked for every node
 constexpr int kUnvalidatedReadsMax = 8;  // at a node whose bytes are torn
 constexpr uint8_t kHeightMax = 32;
+constexpr size_t kLeavesAtOnceMax = 32;  // that are going to be changed
 // For a leaf's holder, which is at its commit: 5 us, 10, … 320, and so on, 10 ms in all.
 constexpr uint64_t kLockPauseUsMin = 5, kLockPauseUsMax = 320;
 constexpr int kLockTriesMax = 36;
@@ -96,12 +97,10 @@ Status Descent::lose_if_newer() {
   return now.found ? session_.abort_on_conflict() : Status();
 }
 
-Status Descent::find_leaf(const TreePlace& place, FoundNode& leaf) {
-  FoundNodes leaves;
-  RDMACC_RETURN_IF_ERROR(find_leaves(place, Reach{}, leaves));
-  CHECK(!leaves.empty());
-  leaf = leaves.front();
-  return Status();
+Status Descent::find_leaves_of(std::span<const std::string_view> entries, FoundNodes& leaves) {
+  CHECK(!entries.empty());
+  const Reach reach{.leaves_max = kLeavesAtOnceMax, .entries = entries};
+  return find_leaves({TreePlace::Side::kAt, entries.front()}, reach, leaves);
 }
 
 Status Descent::find_leaves(const TreePlace& place, const Reach& reach, FoundNodes& leaves) {
@@ -142,8 +141,8 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach, FoundN
     path_.push_back(number);
     if (!found || inner_.leaf() || !inner_.covers(place)) return Status();
     if (inner_.height == 1) {
-      const Numbers children = children_for(place, reach);
-      RDMACC_RETURN_IF_ERROR(lock(children.front()));
+      const Children children = children_for(place, reach);
+      for (const Child& child : children) RDMACC_RETURN_IF_ERROR(lock(child.number));
       RDMACC_RETURN_IF_ERROR(read_leaves(children, place, reach, leaves));
       arrived = !leaves.empty();
       return Status();
@@ -154,40 +153,61 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach, FoundN
 }
 
 // Those of inner_ that `reach` allows.
-Descent::Numbers Descent::children_for(const TreePlace& place, const Reach& reach) const {
+Descent::Children Descent::children_for(const TreePlace& place, const Reach& reach) const {
   CHECK(inner_.height == 1);
+  if (!reach.entries.empty()) return children_of(reach.entries, reach.leaves_max);
   const size_t first = inner_.child_for(place);
-  Numbers numbers;
-  for (size_t i = first; i < inner_.size() && numbers.size() < reach.leaves_max;
+  Children children;
+  for (size_t i = first; i < inner_.size() && children.size() < reach.leaves_max;
        reach.backward ? i-- : i++) {  // below 0 it is larger than all
     if (i != first && reach.bounded) {
       const bool beyond =
           reach.backward ? inner_.low_of(i + 1) <= reach.bound : inner_.low_of(i) >= reach.bound;
       if (beyond) break;
     }
-    numbers.push_back(inner_.child(i));
+    children.push_back({inner_.child(i), {}});
   }
-  CHECK(!numbers.empty());
-  return numbers;
+  CHECK(!children.empty());
+  return children;
+}
+
+// inner_ covers the first one.
+Descent::Children Descent::children_of(std::span<const std::string_view> entries,
+                                       size_t leaves_max) const {
+  Children children;
+  std::string_view end;  // of the latest child's range, unless it is the last one
+  for (const std::string_view entry : entries) {
+    if (!children.empty() && (end.empty() || entry < end)) continue;
+    if (children.size() == leaves_max) break;
+    const TreePlace place{TreePlace::Side::kAt, entry};
+    if (!children.empty() && !inner_.covers(place)) break;
+    const size_t i = inner_.child_for(place);
+    end = i + 1 < inner_.size() ? inner_.low_of(i + 1) : inner_.high;
+    children.push_back({inner_.child(i), entry});
+  }
+  CHECK(!children.empty());
+  return children;
 }
 
 // All at once. What was read is used as far as it fits together.
-Status Descent::read_leaves(const Numbers& numbers, const TreePlace& place, const Reach& reach,
+Status Descent::read_leaves(const Children& children, const TreePlace& place, const Reach& reach,
                             FoundNodes& leaves) {
   boost::container::small_vector<NodeKey, 2> keys;
   boost::container::small_vector<std::string_view, 2> asked;
-  boost::container::small_vector<RowView, 2> rows(numbers.size());
-  keys.reserve(numbers.size());
-  for (const NodeNumber number : numbers) asked.push_back(keys.emplace_back(number).view());
+  boost::container::small_vector<RowView, 2> rows(children.size());
+  keys.reserve(children.size());
+  for (const Child& child : children) asked.push_back(keys.emplace_back(child.number).view());
   RDMACC_RETURN_IF_ERROR(session_.get_many(index_.table, {asked.data(), asked.size()},
                                            {rows.data(), rows.size()}, visible_before_));
   for (size_t i = 0; i < rows.size(); i++) {
     if (!rows[i].found) break;
     FoundNode leaf;
-    leaf.number = numbers[i];
+    leaf.number = children[i].number;
     RDMACC_RETURN_IF_ERROR(take(rows[i].row, leaf.node));
     TreePlace next = place;
-    if (i > 0) {
+    if (i > 0 && !reach.entries.empty()) {
+      next.entry = children[i].entry;
+    } else if (i > 0) {
       const TreeNode& before = leaves.back().node;
       next.side = reach.backward ? TreePlace::Side::kBefore : TreePlace::Side::kAt;
       next.entry = reach.backward ? before.low : before.high;

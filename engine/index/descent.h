@@ -1,5 +1,7 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
+#include <span>
+#include <string_view>
 
 #include "engine/index/tree_node.h"
 #include "engine/session.h"
@@ -54,13 +56,16 @@ class Descent {
     size_t leaves_max = 1;
     bool backward = false;
     bool bounded = false;  // not beyond `bound`, which the scan does not reach
-    std::string_view bound;
+    std::string_view bound = {};
+    std::span<const std::string_view> entries = {};  // only leaves of these, as in find_leaves_of()
   };
   // The leaf for `place`, and as many of the following as its parent knows of and `reach` allows.
   // kAborted when what the protocol gave does not fit together: the transaction could not commit.
   Status find_leaves(const TreePlace& place, const Reach& reach, FoundNodes& leaves);
-  Status find_leaf(const TreePlace& place, FoundNode& leaf);
-  // Above the leaf that was found last.
+  // Of entries in their order: the leaf of the first one, and leaves of those behind it, one of
+  // each, that its parent knows of, kLeavesAtOnceMax in all, read in one batch of rounds.
+  Status find_leaves_of(std::span<const std::string_view> entries, FoundNodes& leaves);
+  // Above the leaves that were found last.
   const TreePath& path() const { return path_; }
 
   // The node at `height` that covers `place`, read by the protocol; path() is above it. The first
@@ -72,15 +77,20 @@ class Descent {
 
  private:
   enum class Way : uint8_t { kHints, kProtocol };
-  using Numbers = boost::container::small_vector<NodeNumber, 2>;
+  struct Child {
+    NodeNumber number;
+    std::string_view entry;  // of Reach::entries the first one that has led to it
+  };
+  using Children = boost::container::small_vector<Child, 2>;
 
   Status walk(const TreePlace& place, Way way, const Reach& reach, FoundNodes& leaves,
               bool& arrived);
   Status look_at(NodeNumber number, Way way, bool& found);
   Status look_at_hint(NodeNumber number, bool& found);
   Status lock(NodeNumber leaf);
-  Numbers children_for(const TreePlace& place, const Reach& reach) const;
-  Status read_leaves(const Numbers& numbers, const TreePlace& place, const Reach& reach,
+  Children children_for(const TreePlace& place, const Reach& reach) const;
+  Children children_of(std::span<const std::string_view> entries, size_t leaves_max) const;
+  Status read_leaves(const Children& children, const TreePlace& place, const Reach& reach,
                      FoundNodes& leaves);
   void forget_path();
   Status lose_if_newer();

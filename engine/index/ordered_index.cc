@@ -59,23 +59,46 @@ Status OrderedIndex::change(std::span<const EntryChange> changes, LeafAccess acc
   CHECK(index_.table != kNoTable);
   CHECK(std::is_sorted(changes.begin(), changes.end(),
                        [](const auto& a, const auto& b) { return a.entry < b.entry; }));
-  for (const EntryChange& each : changes) RDMACC_RETURN_IF_ERROR(check_index_entry(each.entry));
-  while (!changes.empty()) {
+  boost::container::small_vector<std::string_view, 8> entries;
+  entries.reserve(changes.size());
+  for (const EntryChange& each : changes) {
+    RDMACC_RETURN_IF_ERROR(check_index_entry(each.entry));
+    entries.push_back(each.entry);
+  }
+  std::span<const std::string_view> left(entries.data(), entries.size());
+  while (!left.empty()) {
     size_t done = 0;
-    RDMACC_RETURN_IF_ERROR(change_leaf(changes, access, done));
+    RDMACC_RETURN_IF_ERROR(change_leaves(changes.last(left.size()), left, access, done));
     CHECK(done > 0);
-    changes = changes.subspan(done);
+    left = left.subspan(done);
   }
   return Status();
 }
 
-// Of the changes the first ones, which belong to one leaf and leave it no more than one item too
-// large. An index without a root gets one for a single entry.
-Status OrderedIndex::change_leaf(std::span<const EntryChange> changes, LeafAccess access,
-                                 size_t& done) {
+// Of the changes the first ones, of leaves that are found together. The way to the next ones is
+// another once one of these has been split.
+Status OrderedIndex::change_leaves(std::span<const EntryChange> changes,
+                                   std::span<const std::string_view> entries, LeafAccess access,
+                                   size_t& done) {
   Descent descent(session_, index_, kEveryCommand, access);
-  FoundNode leaf;
-  RDMACC_RETURN_IF_ERROR(descent.find_leaf(place_of(changes.front()), leaf));
+  FoundNodes leaves;
+  RDMACC_RETURN_IF_ERROR(descent.find_leaves_of(entries, leaves));
+  bool split = false;
+  for (size_t i = 0; i < leaves.size() && done < changes.size() && !split; i++) {
+    // A leaf between them, of which their parent was not told yet, comes first.
+    if (i > 0 && !leaves[i].node.covers(place_of(changes[done]))) break;
+    size_t made = 0;
+    RDMACC_RETURN_IF_ERROR(
+        change_leaf(leaves[i], descent.path(), changes.subspan(done), made, split));
+    done += made;
+  }
+  return Status();
+}
+
+// Of the changes the first ones, which belong to the leaf and leave it no more than one item too
+// large. An index without a root gets one for a single entry.
+Status OrderedIndex::change_leaf(const FoundNode& leaf, const TreePath& path,
+                                 std::span<const EntryChange> changes, size_t& done, bool& split) {
   NodeDraft node(leaf.node);
   std::optional<size_t> added;
   bool changed = false;
@@ -85,10 +108,10 @@ Status OrderedIndex::change_leaf(std::span<const EntryChange> changes, LeafAcces
     RDMACC_RETURN_IF_ERROR(apply(change, node, at, changed));
     added = change.kind == EntryChange::Kind::kInsert ? std::optional(at) : std::nullopt;
     ++done;
-  } while (leaf.exists && done < changes.size() && !must_split(node) &&
-           node.covers(place_of(changes[done])));
+    split = must_split(node);
+  } while (leaf.exists && done < changes.size() && !split && node.covers(place_of(changes[done])));
   if (!changed) return Status();
-  if (leaf.exists) return store(leaf, node, added, descent.path());
+  if (leaf.exists) return store(leaf, node, added, path);
   return session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber));
 }
 

@@ -37,7 +37,8 @@ class OrderedIndex {
   OrderedIndex(Session& session, const IndexRef& index) : session_(session), index_(index) {}
 
   // Changes in the order of their entries, those of one entry in the order in which they are made.
-  // A leaf is read and written once for as many of them as belong to it. kDuplicateKey, kNotFound;
+  // A leaf is read and written once for as many of them as belong to it, and leaves of one parent
+  // are read together. kDuplicateKey, kNotFound;
   // kTooLarge: more than kIndexEntryBytesMax bytes; else what the session says. After an error some
   // of the changes may be there.
   Status change(std::span<const EntryChange> changes, LeafAccess access = LeafAccess::kRead);
@@ -45,7 +46,10 @@ class OrderedIndex {
   Status remove(std::string_view entry);
 
  private:
-  Status change_leaf(std::span<const EntryChange> changes, LeafAccess access, size_t& done);
+  Status change_leaves(std::span<const EntryChange> changes,
+                       std::span<const std::string_view> entries, LeafAccess access, size_t& done);
+  Status change_leaf(const FoundNode& leaf, const TreePath& path,
+                     std::span<const EntryChange> changes, size_t& done, bool& split);
   Status store(const FoundNode& place, const NodeDraft& changed, std::optional<size_t> added,
                TreePath path);
   Status grow_root(const NodeDraft& root, size_t added);

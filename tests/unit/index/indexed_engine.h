@@ -13,6 +13,13 @@ namespace rdmacc {
 
 using Entries = std::set<std::string>;
 
+// In the order of their numbers.
+inline std::string number_entry(uint64_t number) {
+  std::string entry(8, '\0');
+  for (size_t i = 0; i < 8; i++) entry[i] = static_cast<char>(number >> (56 - 8 * i));
+  return entry;
+}
+
 // A simulated cluster with one ordered index, for tests of it.
 class IndexedEngine {
  public:
@@ -58,6 +65,17 @@ class IndexedEngine {
   }
   Code remove(Session& session, std::string_view entry) const {
     return OrderedIndex(session, index_).remove(entry).code();
+  }
+
+  // The height of the root, as a new transaction reads it.
+  int height() {
+    int found = -1;
+    transact([&](Session& session) {
+      FoundNode root;
+      EXPECT_TRUE(Descent(session, index_).read(kRootNumber, root).ok());
+      if (root.exists) found = root.node.height;
+    });
+    return found;
   }
 
   // What a scan gives, in its order.
