@@ -97,6 +97,33 @@ SELECT sum(x), count(*) FROM p;
 COMMIT;
 SELECT count(*), sum(v) FROM own;
 SELECT sum(x), pg_typeof(sum(x)) FROM p;
+-- Parts of parts, whose scans are made once more for a nested loop.
+CREATE TABLE deep (id int, v int) PARTITION BY RANGE (id);
+CREATE TABLE deep_1 PARTITION OF deep FOR VALUES FROM (0) TO (5000) USING heap;
+CREATE TABLE deep_2 PARTITION OF deep FOR VALUES FROM (5000) TO (10000) PARTITION BY RANGE (id);
+CREATE TABLE deep_3 PARTITION OF deep_2 FOR VALUES FROM (5000) TO (10000) USING rdmacc;
+INSERT INTO deep SELECT i, i % 5000 FROM generate_series(0, 5100) i;
+CREATE INDEX ON deep_1 (v);
+CREATE TABLE outside (id int, x int) USING heap;
+INSERT INTO outside SELECT i, i % 1000 FROM generate_series(0, 20000) i;
+ANALYZE deep, deep_3, outside;
+SET parallel_leader_participation = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SET enable_memoize = off;
+EXPLAIN (COSTS OFF)
+  SELECT o.id, d.id FROM outside o JOIN deep d ON d.v = o.x WHERE o.id IN (1, 2, 20000);
+SELECT o.id, d.id FROM outside o JOIN deep d ON d.v = o.x WHERE o.id IN (1, 2, 20000) ORDER BY 1, 2;
+SELECT o.id, d.id FROM outside o
+  JOIN (SELECT id, v FROM deep_1 UNION ALL SELECT id, v FROM deep_2) d ON d.v = o.x
+  WHERE o.id IN (1, 2, 20000) ORDER BY 1, 2;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_material;
+RESET enable_memoize;
+SELECT count(*), sum(v) FROM deep;
+RESET parallel_leader_participation;
 -- Other protocols: some have their leader read alone.
 SET rdmacc.protocol = 'mvcc';
 SELECT x, count(*) FROM p GROUP BY x ORDER BY x LIMIT 2;
@@ -119,4 +146,4 @@ INSERT INTO parts SELECT i, i FROM generate_series(0, 9999) i;
 ANALYZE parts;
 SELECT count(*), sum(v) FROM parts;
 DROP FUNCTION square_of;
-DROP TABLE p, small, own, parts;
+DROP TABLE p, small, own, parts, deep, outside;

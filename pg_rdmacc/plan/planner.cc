@@ -236,15 +236,22 @@ void share_scan(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* entry) 
   if (workers <= 0 || rel->reloptkind == RELOPT_OTHER_MEMBER_REL) rel->consider_parallel = false;
 }
 
-/* All scans of the parts are there: what PostgreSQL makes from now on is made of these, and workers
- * may have it where they may have a part's scan. */
+/* Of the topmost table, when its paths and those of its parts are there: what PostgreSQL makes from
+ * then on is made of these, and workers may have it where they may have a part's scan. Of a part
+ * that has parts itself it would be too early: for the whole, PostgreSQL makes scans of these parts
+ * once more, and such a scan would be a worker's alone. */
 void let_parts_be_parallel(const PlannerInfo* root, Index whole) {
   ListCell* cell;
   foreach (cell, root->append_rel_list) {
     const auto* part = static_cast<const AppendRelInfo*>(lfirst(cell));
-    RelOptInfo* rel =
-        part->parent_relid == whole ? root->simple_rel_array[part->child_relid] : nullptr;
-    if (rel != nullptr && rel->partial_pathlist != NIL) rel->consider_parallel = true;
+    if (part->parent_relid != whole) continue;
+    RelOptInfo* rel = root->simple_rel_array[part->child_relid];
+    if (rel == nullptr) continue;
+    if (root->simple_rte_array[part->child_relid]->inh) {
+      let_parts_be_parallel(root, part->child_relid);
+    } else if (rel->partial_pathlist != NIL) {
+      rel->consider_parallel = true;
+    }
   }
 }
 
@@ -262,7 +269,10 @@ bool has_plain_path(const RelOptInfo* rel) {
 void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTblEntry* entry) {
   if (previous_pathlist != nullptr) previous_pathlist(root, rel, number, entry);
   if (entry->rtekind != RTE_RELATION) return;
-  if (entry->inh) return let_parts_be_parallel(root, number);
+  if (entry->inh) {
+    if (rel->reloptkind == RELOPT_BASEREL) let_parts_be_parallel(root, number);
+    return;
+  }
   if (!rdmacc_relation_is_ours(entry->relid)) return;
   share_scan(root, rel, entry);
   ListCell* cell;
