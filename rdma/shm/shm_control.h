@@ -21,7 +21,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kShmReady = 0x72646D6163632031;  // published last by the creator
-constexpr uint32_t kShmLayoutVersion = 1;
+constexpr uint32_t kShmLayoutVersion = 2;  // of messages and records, too
 constexpr size_t kShmPageBytes = 4096;
 
 struct ShmHeader {

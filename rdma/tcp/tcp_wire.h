@@ -17,7 +17,8 @@
 
 namespace rdmacc {
 
-constexpr uint32_t kTcpVersion = 1;
+// Of frames, messages, and records that are read by their addresses.
+constexpr uint32_t kTcpVersion = 2;
 constexpr uint32_t kTcpDatagramBytesMax = 4096;
 // A longer chain is cut: so much may it bring along, so much may it ask for, so many verbs.
 constexpr uint32_t kTcpSegmentBytesMax = 256 * 1024;

@@ -18,7 +18,7 @@
 namespace rdmacc {
 
 constexpr uint32_t kVerbsMagic = 0x42525652;  // "RVRB"
-constexpr uint16_t kVerbsVersion = 1;
+constexpr uint16_t kVerbsVersion = 2;  // as kTcpVersion
 constexpr uint16_t kVerbsQueuePairsMax = 64;  // of one worker at one node
 constexpr uint16_t kVerbsDomainsMax = 16;
 

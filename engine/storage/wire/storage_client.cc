@@ -1,5 +1,6 @@
 #include "engine/storage/wire/storage_client.h"
 
+#include <algorithm>
 #include <map>
 
 #include "engine/storage/layout/overflow.h"
@@ -36,6 +37,8 @@ Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
   if (requests.empty()) return Status();
   Status malformed;
   std::vector<AllocateReplyItem> items;
+  // Now, so that no answer is lost for a lack of memory, and with it what a node has locked.
+  items.reserve(std::min<size_t>(requests.size(), kItemsPerMessage));
   const auto take = [&](const SentMessage<AllocateRequest>& sent) {
     if (!parse_allocate_reply(sent.call.reply, sent.from.size(), &items)) {
       malformed = bad_reply(sent.node);
