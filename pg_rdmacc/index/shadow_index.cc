@@ -274,7 +274,13 @@ void executor_start(QueryDesc* query, int flags) {
   } else {
     standard_ExecutorStart(query, flags);
   }
-  if ((flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
+  if ((flags & EXEC_FLAG_EXPLAIN_ONLY) == 0) rdmacc_override_scans(query);
+}
+
+}  // namespace
+
+void rdmacc_override_scans(QueryDesc* query) {
+  CHECK(query->estate != nullptr);
   override_scans(query->planstate, nullptr);
   /* Not every one of them hangs in the tree of the plan. */
   ListCell* cell;
@@ -282,8 +288,6 @@ void executor_start(QueryDesc* query, int flags) {
     override_scans(static_cast<PlanState*>(lfirst(cell)), nullptr);
   }
 }
-
-}  // namespace
 
 void rdmacc_override_all_indexes(Relation relation) {
   if (!relation->rd_rel->relhasindex || !IsTransactionState()) return;

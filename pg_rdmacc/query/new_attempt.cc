@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/new_attempt.h"
 
+#include "pg_rdmacc/index/shadow_index.h"
 #include "pg_rdmacc/query/kept_owner.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/xact/running_query.h"
@@ -189,6 +190,7 @@ void rdmacc_start_attempt(QueryDesc* query) {
   query->snapshot = RegisterSnapshot(GetActiveSnapshot());
   rdmacc_query_opened(query);
   standard_ExecutorStart(query, executor.flags);
+  rdmacc_override_scans(query);
   /* Measurements of the statement go on where the failed attempt ended. */
   if (executor.timed && query->totaltime == nullptr) {
     query->totaltime = static_cast<Instrumentation*>(

@@ -213,6 +213,28 @@ def what_procedures_and_prepared_statements_leave(box):
               "after what no ROLLBACK takes back")
 
 
+def indexes_that_are_altered_meanwhile_are_ours_still(box):
+    """What PostgreSQL keeps of an index is made anew then, as for an index of its own."""
+    box.psql("CREATE TABLE keyed (id int PRIMARY KEY, k int, v int) USING rdmacc; CREATE INDEX keyed_k ON keyed (k);"
+             "INSERT INTO keyed SELECT i, i % 5, 0 FROM generate_series(1, 50) i")
+    for way in ("enable_bitmapscan", "enable_indexscan"):
+        session, holder = Session(box), Session(box)
+        session.run("SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000; SET enable_seqscan = off;"
+                    f"SET {way} = off;")
+        holder.run("SET rdmacc.protocol = nowait; BEGIN; UPDATE keyed SET v = v WHERE id = 3;")
+        session.send("UPDATE keyed SET v = v + 1 WHERE k = 3;")
+        for fill in (60, 70, 80):
+            before = int(counts(box).split("|")[0])
+            box.psql(f"ALTER INDEX keyed_k SET (fillfactor = {fill})")
+            eventually(lambda: int(counts(box).split("|")[0]) > before + 1, "attempts with a new cache entry")
+        holder.run("COMMIT;")
+        equal(session.result(), "", f"the statement, with {way} off")
+        session.close()
+        holder.close()
+    equal(box.psql("SELECT k, count(*), min(v), max(v) FROM keyed WHERE k > 1 AND k < 4 GROUP BY k ORDER BY k"),
+          "2|10|0|0\n3|10|2|2", "rows that are changed")
+
+
 def timeouts_end_it(box):
     with Held(box):
         fails_with(box, "SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000;"
@@ -290,7 +312,8 @@ def statistics_count_statements_once(box):
 run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_gives_up_in_the_end,
     what_the_client_has_begun_it_has_to_repeat, rows_that_have_gone_are_not_taken_back,
     it_ends_as_soon_as_the_other_does, what_a_procedure_has_committed_is_not_done_again,
-    what_procedures_and_prepared_statements_leave, timeouts_end_it, every_value_is_returned_once,
+    what_procedures_and_prepared_statements_leave, indexes_that_are_altered_meanwhile_are_ours_still,
+    timeouts_end_it, every_value_is_returned_once,
     what_is_pipelined_stays_one_transaction, readers_see_one_moment,
     what_waits_for_the_commit_comes_before_an_early_one, statistics_count_statements_once,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",
