@@ -2,32 +2,32 @@
 CREATE TABLE plain (id int PRIMARY KEY, v text) USING rdmacc;
 CREATE TABLE chosen (id int PRIMARY KEY, v text) USING rdmacc
   WITH (rdmacc.history = 5, rdmacc.record_size = 128, fillfactor = 70);
-SELECT * FROM rdmacc.table_options;
+SELECT * FROM rdmacc.table_options ORDER BY options;
 SELECT reloptions FROM pg_class WHERE relname = 'chosen';
 INSERT INTO chosen SELECT i, repeat('x', i) FROM generate_series(1, 200) i;
 
 -- Changes keep the rows.
 ALTER TABLE chosen SET (rdmacc.history = 7);
 ALTER TABLE chosen RESET (rdmacc.record_size);
-SELECT options, (SELECT sum(length(v)) FROM chosen) FROM rdmacc.table_options;
+SELECT options, (SELECT sum(length(v)) FROM chosen) FROM rdmacc.table_options ORDER BY options;
 SELECT rdmacc.set_option('chosen', 'record_size', '64');
-SELECT options, (SELECT sum(length(v)) FROM chosen) FROM rdmacc.table_options;
+SELECT options, (SELECT sum(length(v)) FROM chosen) FROM rdmacc.table_options ORDER BY options;
 SELECT rdmacc.set_option('chosen', 'history', NULL);
-SELECT options FROM rdmacc.table_options;
+SELECT options FROM rdmacc.table_options ORDER BY options;
 
 -- Options outlive what gives the table a new file.
 VACUUM FULL chosen;
 ALTER TABLE chosen ALTER v TYPE varchar(500);
 TRUNCATE chosen;
 INSERT INTO chosen VALUES (1, 'one');
-SELECT options, (SELECT string_agg(v, ',') FROM chosen) FROM rdmacc.table_options;
+SELECT options, (SELECT string_agg(v, ',') FROM chosen) FROM rdmacc.table_options ORDER BY options;
 
 -- Rolled back, nothing has changed.
 BEGIN;
 ALTER TABLE chosen SET (rdmacc.history = 9);
 INSERT INTO chosen VALUES (2, 'two');
 ROLLBACK;
-SELECT options, (SELECT string_agg(v, ',') FROM chosen) FROM rdmacc.table_options;
+SELECT options, (SELECT string_agg(v, ',') FROM chosen) FROM rdmacc.table_options ORDER BY options;
 
 -- As a dump writes it.
 SECURITY LABEL FOR rdmacc ON TABLE plain IS 'history=1, record_size=40';
@@ -113,4 +113,4 @@ RESET ROLE;
 DROP ROLE options_stranger;
 ALTER TABLE IF EXISTS wrong SET (rdmacc.history = 1);
 DROP TABLE plain, chosen, made;
-SELECT * FROM rdmacc.table_options;
+SELECT * FROM rdmacc.table_options ORDER BY options;
