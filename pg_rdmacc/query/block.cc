@@ -7,6 +7,8 @@
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
+#include "pg_rdmacc/xact/current_reads.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -45,12 +47,18 @@ void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
 
 /* In a PG_CATCH, of an error that goes to the client. A cancel, or memory that has run out, does
  * not come again. */
-void note_error(RdmaccSent* sent) {
+void note_error(RdmaccSent* sent, MemoryContext context) {
   rdmacc_note_draws_of(nullptr);
   if (!rdmacc_caught_answer()) rdmacc_journal_spoil();
   if (!rdmacc_journal_is_open()) return;
-  sent->told.sqlstate = geterrcode();
+  rdmacc_tell_error(&sent->told, context);
   sent->ended = true;
+}
+
+/* What a holder has changed, for which the statement has waited, it may have read before. It has
+ * not told the client yet. */
+void check_after_waits(uint64 before) {
+  if (rdmacc_waits_for_holders() != before) rdmacc_check_reads_so_far();
 }
 
 /* False: it has lost, and the error is flushed. */
@@ -60,14 +68,16 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
   PG_TRY();
   {
     rdmacc_note_draws_of(sent);
+    const uint64 waits = rdmacc_waits_for_holders();
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
+    check_after_waits(waits);
   }
   PG_CATCH();
   {
     rdmacc_validate_error(context);
     if (!rdmacc_take_loss(context, held->rows.passing)) {
-      note_error(sent);
+      note_error(sent, context);
       PG_RE_THROW();
     }
     done = false;
@@ -102,18 +112,20 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
     const bool alone = rdmacc_journal_is_alone();
     DestReceiver* receiver = alone ? &held->rows.receiver : &held->told.receiver;
     if (!alone) rdmacc_note_draws_of(sent);
+    const uint64 waits = rdmacc_waits_for_holders();
     if (first) {
       run_step_first(step, receiver, sent);
     } else {
       rdmacc_run_step_again(sent, receiver, step->completion);
     }
+    if (!alone) check_after_waits(waits);
     if (alone) rdmacc_end_lone_statement(&held->rows);
   }
   PG_CATCH();
   {
     rdmacc_validate_error(context);
     if (!rdmacc_take_loss(context, held->rows.passing)) {
-      note_error(sent);
+      note_error(sent, context);
       PG_RE_THROW();
     }
     done = false;

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/bridge/engine_bridge.h"
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/retry.h"
+#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -60,7 +61,9 @@ void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
   AfterTriggerFireDeferred();
   rdmacc_check_unique(nullptr);
   /* COPY has read a Sync that came before its data: the client may have more to say. */
-  if (!rdmacc_engine_may_commit_early() || !rdmacc_is_whole_transaction()) return;
-  if (bridge_txn_has_writes() && !can_be_sent(held)) return;
-  rdmacc_commit_engine_early();
+  const bool early = rdmacc_engine_may_commit_early() && rdmacc_is_whole_transaction() &&
+                     (!bridge_txn_has_writes() || can_be_sent(held));
+  if (early) return rdmacc_commit_engine_early();
+  /* What has lost already is run again; from here on a conflict is the client's. */
+  rdmacc_check_reads_so_far();
 }

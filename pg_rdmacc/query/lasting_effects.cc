@@ -37,6 +37,15 @@ bool has_lasting_effect(Oid function) {
     case F_PG_ADVISORY_UNLOCK_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_SHARED_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_ALL:
+    /* An attempt that is rolled back gives them away, and what they guard may lie elsewhere. */
+    case F_PG_ADVISORY_XACT_LOCK_INT8:
+    case F_PG_ADVISORY_XACT_LOCK_SHARED_INT8:
+    case F_PG_TRY_ADVISORY_XACT_LOCK_INT8:
+    case F_PG_TRY_ADVISORY_XACT_LOCK_SHARED_INT8:
+    case F_PG_ADVISORY_XACT_LOCK_INT4_INT4:
+    case F_PG_ADVISORY_XACT_LOCK_SHARED_INT4_INT4:
+    case F_PG_TRY_ADVISORY_XACT_LOCK_INT4_INT4:
+    case F_PG_TRY_ADVISORY_XACT_LOCK_SHARED_INT4_INT4:
     /* Of a plan that was made outside of a block; within one it is noted. */
     case F_CURRVAL:
     case F_LASTVAL:

@@ -7,6 +7,7 @@
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/sent_statement.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -78,11 +79,12 @@ bool run_one(RdmaccSent* sent, RdmaccToldRows* rows) {
   }
   PG_CATCH();
   {
+    rdmacc_validate_error(context);
     if (!rdmacc_caught_answer()) PG_RE_THROW();
-    rows->told.sqlstate = geterrcode();
+    rdmacc_tell_error(&rows->told, context);
     MemoryContextSwitchTo(context);
     FlushErrorState();
-    if (rows->told.sqlstate == sent->told.sqlstate) AbortCurrentTransaction();
+    if (rdmacc_told_the_same(&rows->told, &sent->told, false)) AbortCurrentTransaction();
   }
   PG_END_TRY();
   return ordered;
@@ -105,7 +107,11 @@ void run_again(int index, MemoryContext memory) {
   rdmacc_tell_rows(&rows, None_Receiver);
   rdmacc_note_draws_of(sent);
   const bool ordered = run_one(sent, &rows);
-  if (!rdmacc_told_the_same(&rows.told, &sent->told, ordered)) raise_difference(index, sent);
+  if (!rdmacc_told_the_same(&rows.told, &sent->told, ordered)) {
+    /* Of reads that do not fit together nothing follows: it is another conflict. */
+    if (rows.told.sqlstate == 0) rdmacc_check_reads_so_far();
+    raise_difference(index, sent);
+  }
   CHECK_FOR_INTERRUPTS();
   if (rows.told.sqlstate == 0) CommitTransactionCommand();
   CHECK(IsTransactionBlock()); /* BEGIN came first, and the block has not ended */

@@ -14,6 +14,10 @@ uint64 hash_bytes_of(const void* bytes, Size length) {
   return hash_bytes_extended(static_cast<const unsigned char*>(bytes), static_cast<int>(length), 0);
 }
 
+uint64 hash_text(const char* text) {
+  return text != nullptr ? hash_bytes_of(text, strlen(text)) : kNullHash;
+}
+
 uint64 hash_value(Datum value, const FormData_pg_attribute* attribute) {
   if (attribute->attbyval) return hash_bytes_of(&value, sizeof(value));
   void* pointer = DatumGetPointer(value);
@@ -79,8 +83,19 @@ void rdmacc_tell_rows(RdmaccToldRows* rows, DestReceiver* next) {
 
 void rdmacc_tell_again(RdmaccToldRows* rows) { memset(&rows->told, 0, sizeof(rows->told)); }
 
+void rdmacc_tell_error(RdmaccTold* told, MemoryContext context) {
+  const MemoryContext previous = MemoryContextSwitchTo(context);
+  ErrorData* error = CopyErrorData();
+  told->sqlstate = error->sqlerrcode;
+  told->message = hash_combine64(hash_text(error->message), hash_text(error->detail));
+  FreeErrorData(error);
+  MemoryContextSwitchTo(previous);
+}
+
 bool rdmacc_told_the_same(const RdmaccTold* one, const RdmaccTold* other, bool ordered) {
-  if (one->sqlstate != 0 || other->sqlstate != 0) return one->sqlstate == other->sqlstate;
+  if (one->sqlstate != 0 || other->sqlstate != 0) {
+    return one->sqlstate == other->sqlstate && one->message == other->message;
+  }
   if (one->rows != other->rows || one->hash != other->hash) return false;
   /* Of utility statements that return rows not every command tag has their number. */
   if (one->rows == 0) return one->processed == other->processed;

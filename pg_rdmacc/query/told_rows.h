@@ -13,6 +13,7 @@ typedef struct RdmaccTold {
   uint64 in_order;  /* the hash of all rows in their order */
   uint64 processed; /* as the command tag says */
   int sqlstate;     /* of the error that it ended with; 0 for none */
+  uint64 message;   /* the hash of the error's message and detail */
 } RdmaccTold;
 
 typedef struct RdmaccToldRows {
@@ -23,6 +24,9 @@ typedef struct RdmaccToldRows {
 
 /* Rows go on to `next`. */
 void rdmacc_tell_rows(RdmaccToldRows* rows, DestReceiver* next);
+
+/* In a PG_CATCH: it has ended with the error. `context` is not the errors'. */
+void rdmacc_tell_error(RdmaccTold* told, MemoryContext context);
 
 /* Another run of the statement begins. */
 void rdmacc_tell_again(RdmaccToldRows* rows);

@@ -16,12 +16,16 @@ void rdmacc_need_current_reads(void) {
 
 bool rdmacc_needs_current_reads(void) { return needed; }
 
-void rdmacc_check_current_reads(void) {
-  if (!needed || !bridge_txn_touched()) return;
+void rdmacc_check_reads_so_far(void) {
+  if (!bridge_txn_active() || !bridge_txn_touched()) return;
   CHECK(!bridge_busy() && !bridge_prepared()); /* from then on nothing may fail any more */
   bridge_start_check_reads();
   rdmacc_pump();
   rdmacc_check("could not check what was read", nullptr);
+}
+
+void rdmacc_check_current_reads(void) {
+  if (needed) rdmacc_check_reads_so_far();
 }
 
 void rdmacc_forget_current_reads(void) { needed = false; }

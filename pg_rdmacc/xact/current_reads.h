@@ -16,5 +16,9 @@ bool rdmacc_needs_current_reads(void);
 /* Before the engine's part ends: 40001 if what was read has changed. */
 void rdmacc_check_current_reads(void);
 
+/* 40001 if what was read so far has changed, or does not fit together: before the transaction tells
+ * something that relies on it. */
+void rdmacc_check_reads_so_far(void);
+
 void rdmacc_forget_current_reads(void);
 }

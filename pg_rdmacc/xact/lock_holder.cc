@@ -27,6 +27,7 @@ constexpr long kUnknownMsMax = 500;
 VirtualTransactionId lost_to = RDMACC_NO_SESSION;
 int lost_before = 0; /* by the statement or block that has lost last */
 TimestampTz losing_since = 0;
+uint64 waits;         /* of this session, for any holder */
 bool lost_to_unknown; /* a lock, and no session of this server is known to hold it */
 bool lost_to_sharers; /* perhaps, since the last commit: a lock without a name, and others share */
 
@@ -113,9 +114,12 @@ bool rdmacc_pump_unless_held(bool locks_rows) {
 
 /* The row was held by the same transaction before and after its session's was asked for: so they
  * belong together. */
+uint64 rdmacc_waits_for_holders(void) { return waits; }
+
 void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
                             const char* relation) {
   const BridgeLockHolder holder = bridge_lock_holder();
+  waits++;
   CHECK_FOR_INTERRUPTS();
   if (holder.transaction == 0 && VirtualTransactionIdIsValid(sharer)) {
     wait->polling_since = 0;

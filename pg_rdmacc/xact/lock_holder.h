@@ -36,6 +36,9 @@ bool rdmacc_shares_rows(void);
 void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
                             const char* relation);
 
+/* Of this session. */
+uint64 rdmacc_waits_for_holders(void);
+
 /* A command has failed, perhaps for a lock of another transaction: whose, for the next attempt. */
 void rdmacc_note_holder(bool held_by_another);
 /* Before that begins to run, for which the block or statement has lost so often: until the holder's

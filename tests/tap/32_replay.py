@@ -152,6 +152,31 @@ def errors_come_again_too(box):
     matches("would now return something else", said, "an error that did not come before")
 
 
+def what_an_error_said_has_to_come_again(box):
+    box.psql("CREATE FUNCTION tell() RETURNS int LANGUAGE plpgsql AS"
+             " $$ BEGIN RAISE EXCEPTION 'there is %', (SELECT v FROM t WHERE id = 6); END $$")
+    block = "SAVEPOINT a;\nSELECT tell();\nROLLBACK TO a;\n" + WRITE
+    told, said, _ = loses_at_commit(box, block)
+    matches("there is 0", told, "the error")
+    matches("would now return something else", said, "an error that would say another number")
+    _, said, _ = loses_at_commit(box, block + "SELECT v < 100 FROM t WHERE id = 7;",
+                                 "UPDATE t SET v = v + 1 WHERE id = 7")
+    equal(said, "", "the same error")
+
+
+def attempts_whose_reads_do_not_fit_together_are_conflicts(box):
+    """One row is active at any time, whichever: a block that has found it has found one in every order."""
+    box.psql("CREATE TABLE act (id int PRIMARY KEY, active bool) USING rdmacc;"
+             "CREATE INDEX ON act (id) WHERE active; INSERT INTO act SELECT g, g = 1 FROM generate_series(1, 10) g")
+    block = (r"\set a random(1, 10)" + "\nBEGIN;\n"
+             "WITH u AS (UPDATE act SET active = false WHERE active RETURNING 1) SELECT count(*) AS c FROM u \\gset\n"
+             "\\if :c <> 1\nROLLBACK;\n\\else\nUPDATE act SET active = true WHERE id = :a;\nCOMMIT;\n\\endif")
+    for protocol, settings in (("occ", ""), ("occ", "-c rdmacc.lock_writes=at_write"), ("tictoc", "")):
+        failed = hammer(box, protocol, block, settings=settings + " -c rdmacc.replay_limit=1000", each=1000)
+        equal(failed, 0, f"{protocol} {settings}: failed")
+        equal(box.psql("SELECT count(*) FROM act WHERE active"), "1", f"{protocol} {settings}: active rows")
+
+
 def no_error_comes_of_reads_that_do_not_fit_together(box):
     """Rows 6 and 7 are always equal. Row 6 has been read before both change, and row 7 after it."""
     compare = ("1 / (CASE WHEN (SELECT v FROM t WHERE id = 6) = (SELECT v FROM t WHERE id = 7)"
@@ -168,7 +193,7 @@ def no_error_comes_of_reads_that_do_not_fit_together(box):
 
 
 def what_cannot_be_done_twice_is_not(box):
-    for step in ("SELECT pg_advisory_lock(1);", "SELECT setval('log_id_seq', 1000);",
+    for step in ("SELECT pg_advisory_lock(1);", "SELECT pg_try_advisory_xact_lock(2);", "SELECT setval('log_id_seq', 1000);",
                  "COPY t TO STDOUT;", "COPY plain FROM PROGRAM 'echo 1';",
                  "DECLARE c CURSOR FOR SELECT v FROM t WHERE id = 6; FETCH c;",
                  "EXPLAIN ANALYZE SELECT 1;"):
@@ -318,7 +343,8 @@ def it_ends(box):
 
 
 run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts,
-    what_the_client_was_told_has_to_come_again, errors_come_again_too,
+    what_the_client_was_told_has_to_come_again, errors_come_again_too, what_an_error_said_has_to_come_again,
+    attempts_whose_reads_do_not_fit_together_are_conflicts,
     no_error_comes_of_reads_that_do_not_fit_together,
     what_cannot_be_done_twice_is_not, notices_come_once, blocks_that_change_the_catalog,
     savepoints_of_an_attempt_that_failed_are_gone, a_conflict_within_a_replay_within_a_savepoint, sequences, orders_and_answers,
