@@ -48,6 +48,15 @@ Status Session::lose_if_used_since(TableId table) {
                                                                         : Status();
 }
 
+Result<bool> Session::locked_by_others(TableId table) {
+  if (txn_ == nullptr || !txn_->rules().locks_what_it_reads()) return false;
+  RDMACC_RETURN_IF_ERROR(enter_to_scan(table));
+  Result<TableSize> size = table_size(table);
+  if (size.status().code() == Code::kNotFound) return false;
+  if (!size.ok()) return size.status();
+  return size->locked > 0;
+}
+
 // Outside of a transaction a cancel that has come before is no longer meant.
 Patience Session::patience(uint64_t silence_us_max) {
   if (!active()) cancelled_ = false;

@@ -294,6 +294,15 @@ void bridge_start_lose_if_used(uint32_t id) {
   start([=](rdmacc::Session& session) { return session.lose_if_used_since(id); });
 }
 
+void bridge_start_locked_by_others(uint32_t id, bool* locked) {
+  CHECK(id != rdmacc::kNoTable && locked != nullptr);
+  start([=](rdmacc::Session& session) {
+    const rdmacc::Result<bool> found = session.locked_by_others(id);
+    if (found.ok()) *locked = found.value();
+    return found.status();
+  });
+}
+
 void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
   CHECK(id != rdmacc::kNoTable && bytes != nullptr);
   start([=](rdmacc::Session& session) {

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "pg_rdmacc/ddl/taken_away.h"
 #include "pg_rdmacc/index/insert_observers.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
@@ -22,6 +23,8 @@ extern "C" {
 #include "miscadmin.h"
 #include "parser/parsetree.h"
 #include "pgstat.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
@@ -45,11 +48,20 @@ bool suits(Relation relation) {
   return rdmacc_estimated_rows(relation) <= 0;
 }
 
+/* On a hot one, readers of the table would be in the way of all that is replayed, and be ended. */
+bool is_followed_by_standby(void) {
+  for (int i = 0; i < max_wal_senders; i++) {
+    const WalSnd* sender = &WalSndCtl->walsnds[i];
+    if (sender->pid != 0) return true; /* a word: as good without its lock */
+  }
+  return false;
+}
+
 bool may_load(void) {
   /* Readers that share their locks would not be seen. */
   const bool shares = rdmacc_lock_mode == static_cast<int>(rdmacc::LockMode::kShared);
   return rdmacc_exclusive_loads && !shares && !XactReadOnly && !RecoveryInProgress() &&
-         OidIsValid(rdmacc_access_method());
+         OidIsValid(rdmacc_access_method()) && !is_followed_by_standby();
 }
 
 /* It wants a table of its own transaction, and an error otherwise. */
@@ -74,6 +86,21 @@ bool reads_others_only(const PlannedStmt* plan, Index target) {
   return true;
 }
 
+bool has_no_row(RdmaccRows* rows, Relation relation) {
+  const bool none = rdmacc_rows_next(rows, relation) == nullptr;
+  rdmacc_rows_end(rows);
+  return none;
+}
+
+/* As far as a look shows, of which nothing is left: the lock stands in the WAL, and standbys keep
+ * it until the commit. */
+bool seems_empty(Relation relation, uint32 table) {
+  RdmaccRows rows;
+  rdmacc_rows_begin(&rows, table, RDMACC_EVERY_COMMAND);
+  rows.as_stored = true;
+  return has_no_row(&rows, relation);
+}
+
 /* Others keep out: what is read so is none of the transaction's reads. */
 bool is_empty(Relation relation, uint32 table) {
   CHECK(rdmacc_is_quiet(relation));
@@ -81,16 +108,15 @@ bool is_empty(Relation relation, uint32 table) {
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, table, RDMACC_EVERY_COMMAND);
   rows.quiet = true;
-  const bool empty = rdmacc_rows_next(&rows, relation) == nullptr;
-  rdmacc_rows_end(&rows);
-  return empty;
+  return has_no_row(&rows, relation);
 }
 
 bool may_have_new_file(Relation relation) {
   /* A cursor that the session has left open is none of this transaction, and has read its rows. */
   if (relation->rd_refcnt != 1 || !suits(relation) || rdmacc_inserts_are_read(relation))
     return false;
-  return is_empty(relation, rdmacc_table(relation)->id);
+  const uint32 table = rdmacc_table(relation)->id;
+  return !rdmacc_is_read_by_others(relation, table) && is_empty(relation, table);
 }
 
 void give_new_file(Oid id) {
@@ -116,8 +142,8 @@ Oid rdmacc_exclusive_target_of_copy(const CopyStmt* copy) {
 }
 
 bool rdmacc_copies_large_file(const CopyStmt* copy) {
-  if (!copy->is_from || copy->filename == nullptr) return false;
-  if (copy->is_program) return true;
+  /* A program may read the table by a connection of its own, and would wait for this one. */
+  if (!copy->is_from || copy->filename == nullptr || copy->is_program) return false;
   if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES)) return false;
   struct stat file;
   return stat(copy->filename, &file) == 0 && file.st_size >= RDMACC_EXCLUSIVE_LOAD_BYTES;
@@ -142,7 +168,8 @@ bool rdmacc_load_exclusively(Oid table) {
   /* All that it may have to wait for comes before the lock. */
   rdmacc_await_leave_to_write();
   Relation relation = table_open(table, NoLock);
-  const bool possible = rdmacc_may_load_beforehand(rdmacc_table(relation)->id);
+  const uint32 present = rdmacc_table(relation)->id;
+  const bool possible = rdmacc_may_load_beforehand(present) && seems_empty(relation, present);
   table_close(relation, NoLock);
   if (!possible || !ConditionalLockRelationOid(table, AccessExclusiveLock)) return false;
   relation = table_open(table, NoLock);

@@ -17,7 +17,7 @@ extern "C" {
  * InvalidOid. Locks the table as COPY does. */
 Oid rdmacc_exclusive_target_of_copy(const CopyStmt* copy);
 
-/* Whether it reads so much, of a file or a program: as far as the user may know. */
+/* Whether it reads so much of a file: as far as the user may know. */
 bool rdmacc_copies_large_file(const CopyStmt* copy);
 
 /* The same of an INSERT, whose locks are taken and whose executor has not been started. Not where

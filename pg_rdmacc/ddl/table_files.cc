@@ -164,7 +164,11 @@ void before_commit(void) {
 void rdmacc_new_file(Relation relation, const RelFileNode* file) {
   if (IsBinaryUpgrade) return;
   rdmacc_enter();
-  if (relation->rd_node.relNode != file->relNode) rdmacc_drop_file(relation);
+  if (relation->rd_node.relNode != file->relNode) {
+    const uint32 replaced = present_table(relation);
+    if (replaced != RDMACC_NO_TABLE) rdmacc_check_unread(relation, replaced);
+    rdmacc_drop_file(relation);
+  }
   RdmaccKeyLayout layout = {};
   rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, file->relNode, &layout, &spec);

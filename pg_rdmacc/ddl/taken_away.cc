@@ -6,6 +6,7 @@
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/pump.h"
+#include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -22,6 +23,29 @@ void lose_if_used(uint32 id, const char* name) {
   rdmacc_check("could not take away", name);
 }
 
+bool is_locked(uint32 id, const char* name) {
+  if (id == RDMACC_NO_TABLE) return false;
+  bool locked = false;
+  bridge_start_locked_by_others(id, &locked);
+  rdmacc_pump();
+  rdmacc_check("could not look for locks in", name);
+  return locked;
+}
+
+/* The engine table of an index. */
+uint32 file_of(Oid id) {
+  Relation index = index_open(id, NoLock);
+  const uint32 file = rdmacc_find_index_file(index->rd_rel->reltablespace, index->rd_node.relNode);
+  index_close(index, NoLock);
+  return file;
+}
+
+bool is_own(Relation relation, uint32 id) {
+  return relation->rd_createSubid != InvalidSubTransactionId ||
+         relation->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
+         rdmacc_created_by_transaction(id);
+}
+
 /* What an ALTER TABLE copies are the newest rows, and they stay. */
 bool is_rewritten(Relation relation) {
   const Oid of = relation->rd_rel->relrewrite;
@@ -31,19 +55,33 @@ bool is_rewritten(Relation relation) {
 }  // namespace
 
 void rdmacc_check_unused(Relation relation, uint32 id) {
-  const bool own = relation->rd_createSubid != InvalidSubTransactionId ||
-                   relation->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
-                   rdmacc_created_by_transaction(id);
-  if (own || is_rewritten(relation) || !bridge_txn_touched()) return;
+  if (is_own(relation, id) || is_rewritten(relation) || !bridge_txn_touched()) return;
   if (!bridge_reads_as_of_time(bridge_txn_protocol())) return rdmacc_need_current_reads();
   rdmacc_rows_settle(relation); /* splits leave stamps, too */
   const char* name = RelationGetRelationName(relation);
   lose_if_used(id, name);
   ListCell* cell;
+  foreach (cell, RelationGetIndexList(relation)) lose_if_used(file_of(lfirst_oid(cell)), name);
+}
+
+bool rdmacc_is_read_by_others(Relation relation, uint32 id) {
+  CHECK(rdmacc_is_quiet(relation));
+  if (is_own(relation, id)) return false;
+  rdmacc_enter();
+  const char* name = RelationGetRelationName(relation);
+  if (is_locked(id, name)) return true;
+  ListCell* cell;
   foreach (cell, RelationGetIndexList(relation)) {
-    Relation index = index_open(lfirst_oid(cell), NoLock);
-    lose_if_used(rdmacc_find_index_file(index->rd_rel->reltablespace, index->rd_node.relNode),
-                 name);
-    index_close(index, NoLock);
+    if (is_locked(file_of(lfirst_oid(cell)), name)) return true;
   }
+  return false;
+}
+
+void rdmacc_check_unread(Relation relation, uint32 id) {
+  if (!rdmacc_is_read_by_others(relation, id)) return;
+  BridgeError error = {};
+  error.code = rdmacc::Code::kAborted;
+  strlcpy(error.reason, "lock_held", sizeof(error.reason));
+  rdmacc_raise(&error, bridge_txn_protocol(), "could not take away",
+               RelationGetRelationName(relation));
 }

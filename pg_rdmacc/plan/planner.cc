@@ -1,11 +1,12 @@
 /* PostgreSQL itself finds out which clauses match the primary key, also across joins, by making
  * index paths. They are priced so that a lookup of whole keys is chosen, and then each becomes a
  * custom path; what only matches a part of the key is thrown away, unless the key has an order
- * (table_options.h). Paths over secondary indexes (index_planner) stay what they are. */
+ * (table_options.h). Paths of secondary indexes (index_planner) stay. */
 #include "pg_rdmacc/plan/planner.h"
 
 #include "pg_rdmacc/codec/key_codec.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
+#include "pg_rdmacc/plan/query_functions.h"
 #include "pg_rdmacc/plan/scan.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
@@ -306,7 +307,6 @@ struct QueryWalk {
 };
 
 bool walk(Node* node, QueryWalk* state);
-
 /* PostgreSQL declares walkers without their parameters. */
 bool (*walker(void))() { return reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk)); }
 
@@ -364,13 +364,17 @@ bool walk(Node* node, QueryWalk* state) {
 }
 
 PlannedStmt* planner_entry(Query* parse, const char* text, int options, ParamListInfo params) {
+  Oid function = InvalidOid;
   if (OidIsValid(rdmacc_access_method())) {
     QueryWalk state = {};
     walk(reinterpret_cast<Node*>(parse), &state);
     if (state.ours && !rdmacc_may_have_guests()) options &= ~CURSOR_OPT_PARALLEL_OK;
+    if (state.ours) function = rdmacc_function_with_queries(parse);
   }
-  return previous_planner != nullptr ? previous_planner(parse, text, options, params)
-                                     : standard_planner(parse, text, options, params);
+  PlannedStmt* plan = previous_planner != nullptr ? previous_planner(parse, text, options, params)
+                                                  : standard_planner(parse, text, options, params);
+  rdmacc_note_function(plan, function);
+  return plan;
 }
 
 }  // namespace

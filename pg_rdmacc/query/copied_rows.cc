@@ -12,6 +12,7 @@
 #include <stdio_ext.h>
 
 extern "C" {
+#include "access/genam.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "commands/copy.h"
@@ -85,7 +86,13 @@ void raise_lost_client(void) {
 
 bool others_wait_for(Oid table) {
   Relation relation = table_open(table, NoLock);
-  const bool wait = LockHasWaitersRelation(relation, AccessExclusiveLock);
+  bool wait = LockHasWaitersRelation(relation, AccessExclusiveLock);
+  ListCell* cell;
+  foreach (cell, RelationGetIndexList(relation)) {
+    Relation index = index_open(lfirst_oid(cell), NoLock);
+    wait = wait || LockHasWaitersRelation(index, AccessExclusiveLock);
+    index_close(index, NoLock);
+  }
   table_close(relation, NoLock);
   return wait;
 }

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/retry.h"
 
+#include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/query/client_messages.h"
 #include "pg_rdmacc/query/early_commit.h"
 #include "pg_rdmacc/query/held_rows.h"
@@ -22,6 +23,7 @@ extern "C" {
 #include "tcop/tcopprot.h"
 #include "utils/portal.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 }
 
 namespace {
@@ -66,6 +68,16 @@ bool may_use_tables_of_ours(const QueryDesc* query) {
 
 /* ---- How */
 
+/* Its first attempt may have had an empty table to itself, without which it might be too large. */
+void load_exclusively_again(const QueryDesc* query) {
+  if (query->operation != CMD_INSERT) return;
+  const Oid target = rdmacc_exclusive_target_of_insert(query->plannedstmt);
+  if (!OidIsValid(target)) return;
+  PushActiveSnapshot(GetTransactionSnapshot());
+  rdmacc_load_exclusively(target);
+  PopActiveSnapshot();
+}
+
 /* NULL when the attempt has succeeded; otherwise the conflict, or that memory was short, of a
  * transaction that is still to be rolled back. Other errors pass. */
 ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* held, bool last,
@@ -74,7 +86,10 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   ErrorData* volatile conflict = nullptr;
   PG_TRY();
   {
-    if (query->estate == nullptr) rdmacc_start_attempt(query);
+    if (query->estate == nullptr) {
+      load_exclusively_again(query);
+      rdmacc_start_attempt(query);
+    }
     attempt(query);
     rdmacc_end_lone_statement(held);
   }

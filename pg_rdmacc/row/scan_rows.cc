@@ -15,7 +15,7 @@ extern "C" {
 namespace {
 
 rdmacc::ScanMode mode_of(const RdmaccRows* rows) {
-  if (rdmacc_reads_as_stored()) return rdmacc::ScanMode::kAsStored;
+  if (rdmacc_reads_as_stored() || rows->as_stored) return rdmacc::ScanMode::kAsStored;
   if (rows->quiet) return rdmacc::ScanMode::kQuiet;
   switch (rows->mark.wait_policy) {
     case LockWaitError:

@@ -21,6 +21,7 @@ typedef struct RdmaccRows {
   rdmacc::ScanWants wants;  /* so set, too */
   bool ended;
   bool quiet;         /* rdmacc_is_quiet(); _begin sets it to false */
+  bool as_stored;     /* for a hint: nothing is promised, and no conflict met; so set, too */
   uint64 round_trips; /* that its batches took */
 } RdmaccRows;
 

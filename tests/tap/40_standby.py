@@ -169,6 +169,19 @@ def a_table_is_never_seen_between_truncate_and_insert(box):
     writer.close()
 
 
+def a_load_is_in_no_readers_way(box):
+    """It does not have the table to itself: the lock would come along, and wait for the reader here."""
+    box.psql("CREATE TABLE filled (id int PRIMARY KEY, v text) USING rdmacc")
+    catch_up(box, standby)
+    reader = Session(standby)
+    equal(reader.run("BEGIN; SELECT count(*) FROM filled;"), "0", "an empty table")
+    box.psql("INSERT INTO filled SELECT i, repeat('x', 40) FROM generate_series(1, 5000) i")
+    catch_up(box, standby)
+    equal(ask(standby, "SELECT count(*) FROM filled"), "5000", "rows of the load")
+    equal(reader.run("COMMIT; SELECT 'here';"), "here", "the reader")
+    reader.close()
+
+
 def an_idle_reader_is_in_no_way(box):
     """A transaction that reads and then does nothing, under whatever protocol its session asks for."""
     readers = [Session(standby) for _ in range(3)]
@@ -283,5 +296,6 @@ def promotion(box):
 
 run(set_up, statements_arrive, refused, transactions_are_whole, nothing_is_seen_half_behind,
     rows_are_no_older_than_the_catalog, a_table_is_never_seen_between_truncate_and_insert,
-    an_idle_reader_is_in_no_way, checkpoints_let_wal_go, it_starts_again, its_processes_die, promotion,
+    a_load_is_in_no_readers_way, an_idle_reader_is_in_no_way, checkpoints_let_wal_go, it_starts_again,
+    its_processes_die, promotion,
     settings=SETTINGS)

@@ -6,6 +6,7 @@ LOAD_SECONDS=30: its storm goes on for longer."""
 import itertools
 import json
 import os
+import shlex
 import signal
 import time
 
@@ -17,8 +18,6 @@ from wire import Wire
 SECONDS = float(os.environ.get("LOAD_SECONDS", "2"))
 ROWS = 4000  # of 26 bytes as text: more than 64 KB
 TEXT = "some words, as in a text"
-FROM_PROGRAM = f"FROM PROGRAM 'seq 1 {ROWS} | sed ''s/$/|{TEXT}/''' (DELIMITER '|')"
-LONG_ROWS = f"FROM PROGRAM 'seq 1 5000 | sed ''s/$/,{chr(120) * 120}/''' (FORMAT csv)"
 SUM = f"{ROWS}|{ROWS * (ROWS + 1) // 2}"
 SET_UP = """
 CREATE TABLE parent (id int PRIMARY KEY) USING rdmacc;
@@ -31,16 +30,32 @@ INSERT INTO plain SELECT i, 'some words, as in a text' FROM generate_series(1, %
 ANALYZE plain;
 CREATE ROLE loader LOGIN;
 GRANT INSERT, SELECT ON t TO loader;
-GRANT pg_execute_server_program TO loader;
+GRANT pg_read_server_files TO loader;
 """ % (ROWS, ROWS)
+
+
+def lines(first, count, text=TEXT):
+    return b"".join(b"%d\t%s\n" % (i, text.encode()) for i in range(first, first + count))
+
+
+def path_of(box, name):
+    return os.path.join(box.dir, name)
+
+
+def from_file(box, name="rows"):
+    return f"FROM '{path_of(box, name)}'"
+
+
+def write_file(box, name, content, mode=0o644):
+    with open(path_of(box, name), "wb") as file:
+        file.write(content)
+    os.chmod(path_of(box, name), mode)
 
 
 def set_up(box):
     box.psql(SET_UP)
-
-
-def lines(first, count):
-    return b"".join(b"%d\t%s\n" % (i, TEXT.encode()) for i in range(first, first + count))
+    write_file(box, "rows", lines(1, ROWS))
+    write_file(box, "long_rows", lines(1, 5000, "x" * 120))
 
 
 def file_of(box, table="t"):
@@ -57,17 +72,26 @@ def has_all(box, what):
     equal(box.psql(f"SELECT v FROM t WHERE id = {ROWS}"), TEXT, f"{what}: the last one by its key")
 
 
-def of_a_program_and_a_file(box):
-    path = os.path.join(box.dir, "rows")
-    with open(path, "wb") as file:
-        file.write(lines(1, ROWS))
-    os.chmod(path, 0o644)
-    for source in (FROM_PROGRAM, f"FROM '{path}'"):
-        before = emptied(box)
-        equal(box.psql(f"COPY t {source}"), "", source)
-        true(file_of(box) != before, f"{source}: a new file")
-        has_all(box, source)
+def of_a_file(box):
+    before = emptied(box)
+    equal(box.psql(f"COPY t {from_file(box)}"), "", "COPY")
+    true(file_of(box) != before, "a new file")
+    has_all(box, "COPY")
     equal(box.psql("SELECT * FROM rdmacc.verify('t')"), "", "verify")
+
+
+def a_program_may_read_the_table(box):
+    """By a connection of its own, for which COPY waits."""
+    before = emptied(box)
+    look = shlex.join(["psql", "-X", "-A", "-t", box.connection_string(), "-c", "SELECT count(*) FROM t"])
+    write_file(box, "program", f"""#!/bin/sh
+export PGOPTIONS='-c statement_timeout=20s'
+{look} | sed 's/$/\t{TEXT}/'
+seq 2 {ROWS} | sed 's/$/\t{TEXT}/'
+""".encode(), 0o755)
+    equal(box.psql(f"SET statement_timeout = '30s'; COPY t FROM PROGRAM '{path_of(box, 'program')}'"), "", "COPY")
+    equal(box.psql("SELECT count(*), min(id) FROM t"), f"{ROWS}|0", "rows, and what the program has counted")
+    equal(file_of(box), before, "the file")
 
 
 def from_the_client(box):
@@ -128,7 +152,7 @@ def what_fails(box):
 def not_where_it_would_matter(box):
     """In a block, beside other sessions, into rows, and where they could not be put in place, or not by this
     user."""
-    copy = f"COPY t {FROM_PROGRAM}"
+    copy = f"COPY t {from_file(box)}"
     other = Session(box)
     for name, first, statement, last in (
             ("off", "", f"SET rdmacc.exclusive_loads = off; {copy}", ""),
@@ -256,23 +280,25 @@ def rows_that_statistics_do_not_know(box):
     """The session that has just inserted them has not reported them."""
     emptied(box)
     session = Session(box)
-    equal(session.run(f"INSERT INTO t VALUES (-1, 'mine'); COPY t {FROM_PROGRAM};"
+    equal(session.run(f"INSERT INTO t VALUES (-1, 'mine'); COPY t {from_file(box)};"
                       "SELECT count(*), min(id) FROM t;"), f"{ROWS + 1}|-1", "rows")
     session.close()
 
 
 def foreign_keys(box):
     box.psql("CREATE TABLE child (id int PRIMARY KEY REFERENCES parent) USING rdmacc")
-    program = f"COPY child FROM PROGRAM 'seq -f %040g 1 {{}}'"
+    for count in (ROWS, ROWS + 1):
+        write_file(box, f"children{count}", b"".join(b"%040d\n" % i for i in range(1, count + 1)))
+    copy = "COPY child " + from_file(box, "children{}")
     for last, expected in ((ROWS, "00000"), (ROWS + 1, "23503")):
         box.psql("TRUNCATE child")
         before = file_of(box, "child")
-        equal(sqlstate(box.psql(program.format(last), check=False)), expected, f"{last} children")
+        equal(sqlstate(box.psql(copy.format(last), check=False)), expected, f"{last} children")
         equal(file_of(box, "child") != before, expected == "00000", f"{last} children: a new file")
     equal(box.psql("SELECT count(*) FROM child"), "0", "children without a parent")
     equal(sqlstate(box.psql("DELETE FROM parent WHERE id = 1", check=False)), "00000", "no child")
     box.psql("INSERT INTO parent VALUES (1)")
-    box.psql(program.format(ROWS))
+    box.psql(copy.format(ROWS))
     equal(sqlstate(box.psql("DELETE FROM parent WHERE id = 1", check=False)), "23503", "its child")
     box.psql("DROP TABLE child")
 
@@ -291,20 +317,20 @@ def round_trips(box, table):
 def records_fit_the_rows(box):
     """Those of the first batch: 7 of 8 have room in their slots, and no block."""
     box.psql("CREATE TABLE narrow (id int PRIMARY KEY, v text) USING rdmacc WITH (rdmacc.record_size = 32);"
-             f" COPY narrow {LONG_ROWS}")
+             f" COPY narrow {from_file(box, 'long_rows')}")
     in_block = round_trips(box, "narrow")
     box.psql("DROP TABLE narrow")
     for name, make in (
             ("COPY", "CREATE TABLE wide (id int PRIMARY KEY, v text) USING rdmacc;"
-             f" COPY wide {LONG_ROWS}"),
+             f" COPY wide {from_file(box, 'long_rows')}"),
             ("made by a query", "CREATE TABLE wide USING rdmacc AS"
              " SELECT i AS id, repeat('x', 120) AS v FROM generate_series(1, 5000) i;"
              " ALTER TABLE wide ADD PRIMARY KEY (id)"),
             ("another key", "CREATE TABLE wide (id int, v text) USING rdmacc;"
-             f" COPY wide {LONG_ROWS}; ALTER TABLE wide ADD PRIMARY KEY (id)"),
+             f" COPY wide {from_file(box, 'long_rows')}; ALTER TABLE wide ADD PRIMARY KEY (id)"),
             ("written anew", "CREATE TABLE wide (id int PRIMARY KEY, v text) USING rdmacc;"
              " SET rdmacc.exclusive_loads = off;"
-             f" COPY wide {LONG_ROWS}; VACUUM FULL wide")):
+             f" COPY wide {from_file(box, 'long_rows')}; VACUUM FULL wide")):
         box.psql(make)
         equal(round_trips(box, "wide"), in_block - 1, f"{name}: round trips")
         equal(box.psql("SELECT count(*), sum(length(v)) FROM wide"), "5000|600000", f"{name}: rows")
@@ -314,8 +340,8 @@ def records_fit_the_rows(box):
 
 def rows_survive(box):
     emptied(box)
-    box.psql(f"COPY t {FROM_PROGRAM}")
-    box.psql(f"CREATE TABLE wide (id int PRIMARY KEY, v text) USING rdmacc; COPY wide {LONG_ROWS}")
+    box.psql(f"COPY t {from_file(box)}")
+    box.psql(f"CREATE TABLE wide (id int PRIMARY KEY, v text) USING rdmacc; COPY wide {from_file(box, 'long_rows')}")
     before = round_trips(box, "wide")
     box.stop("immediate")
     box.start()
@@ -348,7 +374,7 @@ def a_load_that_is_killed(box):
     equal(box.psql("SELECT count(*) FROM t"), "0", "rows")
     equal(file_of(box), before, "the file")
     eventually(lambda: tables(box) <= count, "tables of what was killed are gone", 20)
-    box.psql(f"COPY t {FROM_PROGRAM}")
+    box.psql(f"COPY t {from_file(box)}")
     has_all(box, "loaded again")
     verify(box, "after a kill", losses=True)
 
@@ -369,8 +395,9 @@ class Loader(Worker):
         tag = f"load {self.number} {self.loads}, and more of it"
         rows = f"INSERT INTO t SELECT i, '{tag}' FROM generate_series({first + 1}, {first + ROWS}) i;"
         if self.loads % 3:
-            rows = (f"COPY t FROM PROGRAM 'seq {first + 1} {first + ROWS} | sed ''s/$/|{tag}/'''"
-                    " (DELIMITER '|');")
+            name = f"load{self.number}"
+            write_file(self.box, name, lines(first + 1, ROWS, tag))
+            rows = f"COPY t {from_file(self.box, name)};"
         said = self.session.run(f"{empty} {rows}")
         true(said == "" or "40001" in said or "40P01" in said, f"a load: {said}")
         self.loads += 1
@@ -423,7 +450,7 @@ def beside_each_other(box):
         eventually(lambda: box.psql("SELECT count(*) FROM rdmacc.locks") == "0", f"{protocol}: no locks")
 
 
-run(set_up, of_a_program_and_a_file, from_the_client, a_client_does_not_wait_for_itself, what_fails,
+run(set_up, of_a_file, a_program_may_read_the_table, from_the_client, a_client_does_not_wait_for_itself, what_fails,
     not_where_it_would_matter, rows_of_a_query, what_a_query_sees_meanwhile, rows_that_statistics_do_not_know, foreign_keys,
     records_fit_the_rows, rows_survive, a_load_that_is_killed, beside_each_other,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "512MB"})

@@ -80,8 +80,8 @@ class HashIndexOwner {
   void retire_all(TableId id);
   void cancel_drop() { --drops_; }
 
-  // What the table's part here occupies; kNotFound. Yields; other changes to the index's form wait.
-  Result<TableSize> size_of(TableId id);
+  // What the table's part here occupies, as `asker` is told; kNotFound. Yields; other changes to the index's form wait.
+  Result<TableSize> size_of(TableId id, WorkerId asker);
 
   // Chains buckets behind a home bucket until its chain has `entries` empty entries.
   // kInvalidArgument unless `ctts` holds the gap header's lock.
@@ -175,7 +175,8 @@ class HashIndexOwner {
   Status chain_behind(uint64_t tail, uint32_t buckets);
   void chain_spares(TableId id, uint64_t group);
   void retire_group(TableId id, uint64_t group);
-  void add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const;
+  void add_group(const DirectoryEntry& table, uint64_t group, WorkerId asker,
+                 TableSize& size) const;
   void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);
   Status mark_group(const DirectoryEntry& table, uint64_t group, uint64_t* slots);
   void mark_blocks_of(uint64_t slot, const DirectoryEntry& table);

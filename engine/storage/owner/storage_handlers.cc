@@ -296,11 +296,11 @@ Status StorageNode::handle_list_tables(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
-Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
+Status StorageNode::handle_table_size(WorkerId from, Bytes bytes, Reply& reply) {
   MessageReader reader(bytes);
   const TableId id = reader.u32();
   if (!reader.at_end()) return malformed("table size");
-  Result<TableSize> size = index_.size_of(id);
+  Result<TableSize> size = index_.size_of(id, from);
   if (!size.ok()) return size.status();
   write_table_size(*size, reply);
   return Status();

@@ -10,12 +10,15 @@ namespace rdmacc {
 namespace {
 constexpr uint64_t kGroupsPerYield = 16;
 
-uint64_t later(uint64_t latest, const Header& header) {
-  return std::max({latest, header.wts, header.rts});
+// What was done with a record, or with what is absent from a group.
+void add_use(const Header& header, WorkerId asker, TableSize& size) {
+  size.latest_stamp = std::max({size.latest_stamp, header.wts, header.rts});
+  const uint64_t holder = header.lock & 0xFFFF;
+  if (locked_exclusively(header.lock) && holder != asker) ++size.locked;
 }
 }  // namespace
 
-Result<TableSize> HashIndexOwner::size_of(TableId id) {
+Result<TableSize> HashIndexOwner::size_of(TableId id, WorkerId asker) {
   wait_until_idle();
   const DirectoryEntry* table = directory_.live(id);
   if (table == nullptr) return Status(Code::kNotFound, "table does not exist");
@@ -29,16 +32,17 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
   size.bytes = arena_.unit_bytes(root.offset());
   for (uint64_t i = 0; i < 1ull << root.depth(); ++i) {
     const uint64_t group = walk_.group_first_at(root, i);
-    if (group != 0) add_group(*table, group, size);
+    if (group != 0) add_group(*table, group, asker, size);
     if (i % kGroupsPerYield == kGroupsPerYield - 1) worker_.scheduler().yield();
   }
   busy_ = false;
   return size;
 }
 
-void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const {
+void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, WorkerId asker,
+                               TableSize& size) const {
   size.bytes += sizeof(Group);
-  size.latest_stamp = later(size.latest_stamp, region_.header(group));
+  add_use(region_.header(group), asker, size);
   BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(group, bucket, &buckets);
@@ -48,7 +52,7 @@ void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, Tabl
     const uint64_t slot = entry_offset(entry);
     if (!arena_.in_use(PageKind::kSlot, slot) || region_.table_of(slot) != table.id) return;
     ++size.rows;
-    size.latest_stamp = later(size.latest_stamp, region_.header(slot));
+    add_use(region_.header(slot), asker, size);
     size.bytes += arena_.unit_bytes(slot);
     for_each_block_of(region_, slot, table.record_size, table.history, [&](uint64_t block) {
       if (arena_.in_use(PageKind::kOverflow, block)) size.bytes += arena_.unit_bytes(block);

@@ -259,6 +259,7 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
     total.rows += part.rows;
     total.bytes += part.bytes;
     total.latest_stamp = std::max(total.latest_stamp, part.latest_stamp);
+    total.locked += part.locked;
   }
   return total;
 }

@@ -296,6 +296,7 @@ void write_table_size(const TableSize& size, Rpc::Bytes& out) {
   writer.u64(size.rows);
   writer.u64(size.bytes);
   writer.u64(size.latest_stamp);
+  writer.u64(size.locked);
 }
 
 bool parse_table_size(std::span<const std::byte> in, TableSize* size) {
@@ -303,6 +304,7 @@ bool parse_table_size(std::span<const std::byte> in, TableSize* size) {
   size->rows = reader.u64();
   size->bytes = reader.u64();
   size->latest_stamp = reader.u64();
+  size->locked = reader.u64();
   return reader.at_end();
 }
 

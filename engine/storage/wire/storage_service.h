@@ -37,6 +37,7 @@ struct TableSize {
   uint64_t rows = 0;  // that have a slot
   uint64_t bytes = 0;
   uint64_t latest_stamp = 0;  // wts or rts, of its rows and gaps
+  uint64_t locked = 0;        // of these, exclusively by others than the worker that asks
 };
 
 // A header that a transaction holds or waits for: what the holder wrote there, as it was seen.

@@ -355,5 +355,45 @@ INSTANTIATE_TEST_SUITE_P(AsOfATime, TakenAway,
                                           testing::Values(kOneSided, kRpc)),
                          name_of);
 
+// Another one's locks in a table that a transaction wants to take away.
+class LockedByOthers : public TwoSessions {
+ protected:
+  bool locked() {
+    bool found = false;
+    as_one([&] {
+      const Result<bool> asked = one_.locked_by_others(table_);
+      ASSERT_TRUE(asked.ok()) << asked.status().to_string();
+      found = asked.value();
+    });
+    return found;
+  }
+};
+
+TEST_P(LockedByOthers, AreSeenUntilTheyAreReleased) {
+  const bool locks = rules_of(protocol())->locks_what_it_reads();
+  for (const char* key : {"c", "none"}) {
+    RowView row;
+    as_other([&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
+      ASSERT_TRUE(other_.get(table_, key, row).ok());
+    });
+    as_one([&] { ASSERT_TRUE(one_.begin(options()).ok()); });
+    EXPECT_EQ(locked(), locks) << key;
+    as_other([&] { other_.abort(); });
+    as_one([&] {  // its own are no others'
+      ASSERT_TRUE(one_.get(table_, "b", row).ok());
+      ASSERT_TRUE(one_.get(table_, "nothing", row).ok());
+    });
+    EXPECT_FALSE(locked()) << key;
+    as_one([&] { one_.abort(); });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, LockedByOthers,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
+
 }  // namespace
 }  // namespace rdmacc

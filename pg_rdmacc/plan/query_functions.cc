@@ -1,0 +1,89 @@
+#include "pg_rdmacc/plan/query_functions.h"
+
+extern "C" {
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+}
+
+namespace {
+
+/* All that PostgreSQL 15 has. */
+bool makes_queries(Oid function) {
+  switch (function) {
+    case F_TABLE_TO_XML:
+    case F_TABLE_TO_XML_AND_XMLSCHEMA:
+    case F_QUERY_TO_XML:
+    case F_QUERY_TO_XML_AND_XMLSCHEMA:
+    case F_CURSOR_TO_XML:
+    case F_SCHEMA_TO_XML:
+    case F_SCHEMA_TO_XML_AND_XMLSCHEMA:
+    case F_DATABASE_TO_XML:
+    case F_DATABASE_TO_XML_AND_XMLSCHEMA:
+    case F_TS_STAT_TEXT:
+    case F_TS_STAT_TEXT_TEXT:
+    case F_TS_REWRITE_TSQUERY_TEXT:
+    /* Values of any type come out of these, and those of a domain are checked on the way. */
+    case F_JSON_POPULATE_RECORD:
+    case F_JSON_POPULATE_RECORDSET:
+    case F_JSON_TO_RECORD:
+    case F_JSON_TO_RECORDSET:
+    case F_JSONB_POPULATE_RECORD:
+    case F_JSONB_POPULATE_RECORDSET:
+    case F_JSONB_TO_RECORD:
+    case F_JSONB_TO_RECORDSET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* True: it is one, and noted. */
+bool check_function(Oid function, void* found) {
+  if (!makes_queries(function)) return false;
+  *static_cast<Oid*>(found) = function;
+  return true;
+}
+
+/* A cast whose type may have a condition, which is a user's. */
+bool checks_values(const Node* node) {
+  if (IsA(node, CoerceToDomain)) return true;
+  if (!IsA(node, CoerceViaIO)) return false;
+  const Oid type = reinterpret_cast<const CoerceViaIO*>(node)->resulttype;
+  return type >= FirstNormalObjectId && get_typtype(type) != TYPTYPE_ENUM;
+}
+
+bool walk(Node* node, Oid* found) {
+  if (node == nullptr) return false;
+  if (checks_values(node)) *found = F_DOMAIN_IN;
+  if (OidIsValid(*found)) return true;
+  if (check_functions_in_node(node, check_function, found)) return true;
+  /* PostgreSQL declares walkers without their parameters. */
+  const auto walker = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk));
+  if (IsA(node, Query)) {
+    return query_tree_walker(reinterpret_cast<Query*>(node), walker, found, 0);
+  }
+  return expression_tree_walker(node, walker, found);
+}
+
+}  // namespace
+
+Oid rdmacc_function_with_queries(Query* query) {
+  Oid found = InvalidOid;
+  if (query->commandType != CMD_INSERT) return InvalidOid;
+  walk(reinterpret_cast<Node*>(query), &found);
+  return found;
+}
+
+void rdmacc_note_function(PlannedStmt* plan, Oid function) {
+  CHECK(plan != nullptr);
+  if (!OidIsValid(function)) return;
+  PlanInvalItem* item = makeNode(PlanInvalItem);
+  item->cacheId = PROCOID;
+  item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
+  plan->invalItems = lappend(plan->invalItems, item);
+}
