@@ -189,9 +189,8 @@ void bridge_start_let_go(void);
 void bridge_release(uint32_t level);
 rdmacc::VerbCounters bridge_counters(void); /* of this transaction so far */
 
-/* ---- Rows. `out` is filled when the command is done; its views live until the transaction ends
- * (gets) or the next batch of the same scan. Own writes of commands >= visible_before are not
- * seen. */
+/* ---- Rows. `out` is filled when the command is done; views live until the transaction ends (gets)
+ * or the next batch of the scan. Own writes of commands >= visible_before are not seen. */
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out);
 /* `to_write`: rows that others have locked are in its way. */
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
@@ -340,8 +339,7 @@ BridgeIndexScan* bridge_index_scan_create(const void* owner);
 void bridge_start_index_seek(BridgeIndexScan* scan, uint32_t index, const BridgeRange* range,
                              bool backward, uint32_t visible_before);
 void bridge_start_index_next(BridgeIndexScan* scan);
-/* The batch that was read last, in the scan's order; 0 entries: the end. Views live until the next
- * batch. */
+/* The batch that was read last, in the scan's order; 0 entries: the end. Views end with the next. */
 size_t bridge_index_entries(BridgeIndexScan* scan, const BridgeBytes** entries);
 void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is gone already */
 

@@ -13,7 +13,8 @@
 extern "C" {
 #include "executor/execdesc.h"
 
-/* Of all that a plan scans whose executor has been started, by a way past the hooks: before it runs. */
+/* Of all that a plan scans whose executor has been started by a way past the hooks: before it runs.
+ */
 void rdmacc_override_scans(QueryDesc* query);
 
 /* Overrides what is not overridden yet. Cheap while nothing in the relcache has changed. */

@@ -80,7 +80,8 @@ class HashIndexOwner {
   void retire_all(TableId id);
   void cancel_drop() { --drops_; }
 
-  // What the table's part here occupies, as `asker` is told; kNotFound. Yields; other changes to the index's form wait.
+  // What the table's part here occupies, as `asker` is told; kNotFound. Yields; other changes to
+  // the index's form wait.
   Result<TableSize> size_of(TableId id, WorkerId asker);
 
   // Chains buckets behind a home bucket until its chain has `entries` empty entries.
