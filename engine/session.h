@@ -279,9 +279,8 @@ class Session {
   // kAborted if it reads as of its beginning and others have written or read anything there since,
   // as a DELETE of all rows would find. Every row's header is looked at.
   Status lose_if_used_since(TableId table);
-  // The same question where transactions lock what they read: whether another one has locked
-  // anything there, but for shared locks, which do not say whose they are. Enters the gate, so that
-  // no transaction of another protocol is under way. False under other protocols.
+  // The same question where the transactions that are under way lock what they read: whether
+  // another one has locked anything there, but for shared locks, which do not say whose they are.
   Result<bool> locked_by_others(TableId table);
   // kTimeout, here and in locked_headers(): the node has given no sign of life for `silence_us_max`
   // (0: it is waited for).

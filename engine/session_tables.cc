@@ -1,4 +1,5 @@
 #include "engine/coordinator_impl.h"
+#include "engine/protocols/registry.h"
 #include "engine/txn/transaction/transaction.h"
 
 // Tables, and what can be seen of the cluster's state: statistics, locks, the gate.
@@ -48,9 +49,16 @@ Status Session::lose_if_used_since(TableId table) {
                                                                         : Status();
 }
 
+// Those that hold locks are inside the gate.
 Result<bool> Session::locked_by_others(TableId table) {
-  if (txn_ == nullptr || !txn_->rules().locks_what_it_reads()) return false;
-  RDMACC_RETURN_IF_ERROR(enter_to_scan(table));
+  if (txn_ == nullptr) return false;
+  bool locks = txn_->rules().locks_what_it_reads();
+  if (!txn_->started()) {
+    Result<std::optional<Protocol>> open = open_protocol();
+    if (!open.ok()) return open.status();
+    locks = open->has_value() && rules_of(**open)->locks_what_it_reads();
+  }
+  if (!locks) return false;
   Result<TableSize> size = table_size(table);
   if (size.status().code() == Code::kNotFound) return false;
   if (!size.ok()) return size.status();

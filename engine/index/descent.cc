@@ -66,7 +66,16 @@ Status Descent::look_at_hint(NodeNumber number, bool& found) {
   return Status();
 }
 
-Status Descent::lock(NodeNumber leaf) {
+// Up to the first one that stays busy: for one that has most likely lost others need not wait.
+Status Descent::lock(const Children& leaves) {
+  bool busy = false;
+  for (size_t i = 0; i < leaves.size() && !busy; i++) {
+    RDMACC_RETURN_IF_ERROR(lock(leaves[i].number, busy));
+  }
+  return Status();
+}
+
+Status Descent::lock(NodeNumber leaf, bool& busy) {
   if (access_ == LeafAccess::kRead) return Status();
   const NodeKey key(leaf);
   uint64_t pause_us = kLockPauseUsMin;
@@ -74,7 +83,8 @@ Status Descent::lock(NodeNumber leaf) {
     const Result<RowLock> lock =
         session_.try_lock(index_.table, key.view(), RowLockMode::kExclusive);
     if (!lock.ok()) return lock.status();
-    if (lock.value() != RowLock::kBusy) break;
+    busy = lock.value() == RowLock::kBusy;
+    if (!busy) break;
     session_.scheduler().sleep_for(pause_us);
     pause_us = std::min(2 * pause_us, kLockPauseUsMax);
   }
@@ -126,7 +136,8 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach, FoundN
     if (number == kRootNumber && (!found || inner_.leaf())) {
       // The protocol alone knows whether the root is a leaf, or there at all.
       FoundNode root;
-      if (found) RDMACC_RETURN_IF_ERROR(lock(kRootNumber));
+      bool busy = false;
+      if (found) RDMACC_RETURN_IF_ERROR(lock(kRootNumber, busy));
       RDMACC_RETURN_IF_ERROR(read(kRootNumber, root));
       if (!root.exists) RDMACC_RETURN_IF_ERROR(lose_if_newer());
       if (!root.exists || root.node.leaf()) {
@@ -142,7 +153,7 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach, FoundN
     if (!found || inner_.leaf() || !inner_.covers(place)) return Status();
     if (inner_.height == 1) {
       const Children children = children_for(place, reach);
-      for (const Child& child : children) RDMACC_RETURN_IF_ERROR(lock(child.number));
+      RDMACC_RETURN_IF_ERROR(lock(children));
       RDMACC_RETURN_IF_ERROR(read_leaves(children, place, reach, leaves));
       arrived = !leaves.empty();
       return Status();

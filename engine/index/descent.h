@@ -87,7 +87,8 @@ class Descent {
               bool& arrived);
   Status look_at(NodeNumber number, Way way, bool& found);
   Status look_at_hint(NodeNumber number, bool& found);
-  Status lock(NodeNumber leaf);
+  Status lock(const Children& leaves);
+  Status lock(NodeNumber leaf, bool& busy);
   Children children_for(const TreePlace& place, const Reach& reach) const;
   Children children_of(std::span<const std::string_view> entries, size_t leaves_max) const;
   Status read_leaves(const Children& children, const TreePlace& place, const Reach& reach,

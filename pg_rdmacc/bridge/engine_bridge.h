@@ -339,7 +339,7 @@ BridgeIndexScan* bridge_index_scan_create(const void* owner);
 void bridge_start_index_seek(BridgeIndexScan* scan, uint32_t index, const BridgeRange* range,
                              bool backward, uint32_t visible_before);
 void bridge_start_index_next(BridgeIndexScan* scan);
-/* The batch that was read last, in the scan's order; 0 entries: the end. Views end with the next. */
+/* The batch that was read last, in the scan's order; 0 entries: the end. Good until the next. */
 size_t bridge_index_entries(BridgeIndexScan* scan, const BridgeBytes** entries);
 void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is gone already */
 

@@ -16,8 +16,10 @@
 extern "C" {
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/storage.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
 
@@ -132,6 +134,15 @@ uint32 present_table(Relation relation) {
   return rdmacc_find_engine_table(&spec);
 }
 
+void drop(Relation relation, uint32 id) {
+  if (id == RDMACC_NO_TABLE) return;
+  rdmacc_check_unused(relation, id);
+  /* What REFRESH has put in its place has other rows. */
+  const Oid of = relation->rd_rel->relrewrite;
+  if (OidIsValid(of) && get_rel_relkind(of) == RELKIND_MATVIEW) rdmacc_check_unread(relation, id);
+  rdmacc_drop_at_commit(id);
+}
+
 void settle(Relation relation) {
   const RdmaccLayoutNote* note = rdmacc_find_layout_note(relation->rd_node.relNode);
   if (note == nullptr || note->key.number == 0) return;
@@ -167,7 +178,7 @@ void rdmacc_new_file(Relation relation, const RelFileNode* file) {
   if (relation->rd_node.relNode != file->relNode) {
     const uint32 replaced = present_table(relation);
     if (replaced != RDMACC_NO_TABLE) rdmacc_check_unread(relation, replaced);
-    rdmacc_drop_file(relation);
+    drop(relation, replaced);
   }
   RdmaccKeyLayout layout = {};
   rdmacc::TableSpec spec;
@@ -179,10 +190,7 @@ void rdmacc_new_file(Relation relation, const RelFileNode* file) {
 void rdmacc_drop_file(Relation relation) {
   if (IsBinaryUpgrade) return;
   rdmacc_enter();
-  const uint32 id = present_table(relation);
-  if (id == RDMACC_NO_TABLE) return;
-  rdmacc_check_unused(relation, id);
-  rdmacc_drop_at_commit(id);
+  drop(relation, present_table(relation));
 }
 
 double rdmacc_key_by_index(Relation relation, Relation index) {

@@ -9,9 +9,9 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/xact.h"
 #include "utils/lsyscache.h"
+#include "utils/relcache.h"
 }
 
 namespace {
@@ -34,9 +34,10 @@ bool is_locked(uint32 id, const char* name) {
 
 /* The engine table of an index. */
 uint32 file_of(Oid id) {
-  Relation index = index_open(id, NoLock);
+  Relation index = RelationIdGetRelation(id);
+  if (!RelationIsValid(index)) return RDMACC_NO_TABLE;
   const uint32 file = rdmacc_find_index_file(index->rd_rel->reltablespace, index->rd_node.relNode);
-  index_close(index, NoLock);
+  RelationClose(index);
   return file;
 }
 
@@ -82,6 +83,6 @@ void rdmacc_check_unread(Relation relation, uint32 id) {
   BridgeError error = {};
   error.code = rdmacc::Code::kAborted;
   strlcpy(error.reason, "lock_held", sizeof(error.reason));
-  rdmacc_raise(&error, bridge_txn_protocol(), "could not take away",
-               RelationGetRelationName(relation));
+  const int protocol = Max(bridge_txn_protocol(), 0); /* it may not have begun */
+  rdmacc_raise(&error, protocol, "could not take away", RelationGetRelationName(relation));
 }

@@ -6,7 +6,8 @@
  *
  * From transactions that have read them, and have no lock of PostgreSQL's on them any more, for it
  * went with a savepoint. Protocols that validate reads notice that at the commit; where reads are
- * locked, those that take the table away look for locks. */
+ * locked, TRUNCATE and REFRESH look for locks (of a view's indexes REFRESH does not, and DROP
+ * leaves nothing that could be read otherwise). */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

@@ -49,12 +49,23 @@ bool check_function(Oid function, void* found) {
   return true;
 }
 
-/* A cast whose type may have a condition, which is a user's. */
+/* It may have a condition, which is a user's, or a part that has one. */
+bool may_be_checked(Oid type) {
+  return type >= FirstNormalObjectId && get_typtype(type) != TYPTYPE_ENUM;
+}
+
+/* A value gets its type. */
 bool checks_values(const Node* node) {
   if (IsA(node, CoerceToDomain)) return true;
-  if (!IsA(node, CoerceViaIO)) return false;
-  const Oid type = reinterpret_cast<const CoerceViaIO*>(node)->resulttype;
-  return type >= FirstNormalObjectId && get_typtype(type) != TYPTYPE_ENUM;
+  if (IsA(node, CoerceViaIO)) {
+    return may_be_checked(reinterpret_cast<const CoerceViaIO*>(node)->resulttype);
+  }
+  if (!IsA(node, TableFunc)) return false;
+  ListCell* cell;
+  foreach (cell, reinterpret_cast<const TableFunc*>(node)->coltypes) {
+    if (may_be_checked(lfirst_oid(cell))) return true;
+  }
+  return false;
 }
 
 bool walk(Node* node, Oid* found) {

@@ -37,7 +37,21 @@ bool has_lasting_effect(Oid function) {
     case F_PG_ADVISORY_UNLOCK_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_SHARED_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_ALL:
-    /* An attempt that is rolled back gives them away, and what they guard may lie elsewhere. */
+    /* Of a plan that was made outside of a block; within one it is noted. */
+    case F_CURRVAL:
+    case F_LASTVAL:
+    case F_SETVAL_REGCLASS_INT8:
+    case F_SETVAL_REGCLASS_INT8_BOOL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* An attempt that is rolled back gives these locks away, and what they guard may lie elsewhere.
+ * What is a transaction by itself has done nothing under them yet that is told. */
+bool locks_for_block(Oid function) {
+  switch (function) {
     case F_PG_ADVISORY_XACT_LOCK_INT8:
     case F_PG_ADVISORY_XACT_LOCK_SHARED_INT8:
     case F_PG_TRY_ADVISORY_XACT_LOCK_INT8:
@@ -46,12 +60,7 @@ bool has_lasting_effect(Oid function) {
     case F_PG_ADVISORY_XACT_LOCK_SHARED_INT4_INT4:
     case F_PG_TRY_ADVISORY_XACT_LOCK_INT4_INT4:
     case F_PG_TRY_ADVISORY_XACT_LOCK_SHARED_INT4_INT4:
-    /* Of a plan that was made outside of a block; within one it is noted. */
-    case F_CURRVAL:
-    case F_LASTVAL:
-    case F_SETVAL_REGCLASS_INT8:
-    case F_SETVAL_REGCLASS_INT8_BOOL:
-      return true;
+      return !rdmacc_journal_is_alone();
     default:
       return false;
   }
@@ -83,7 +92,8 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
   if (previous_access != nullptr) previous_access(access, class_id, object, sub_id, argument);
   if (access != OAT_FUNCTION_EXECUTE || !rdmacc_journal_is_open()) return;
   /* Without a statement the client has called it by the protocol's function message. */
-  if (debug_query_string == nullptr || has_lasting_effect(object) || may_reach_outside(object)) {
+  if (debug_query_string == nullptr || has_lasting_effect(object) || locks_for_block(object) ||
+      may_reach_outside(object)) {
     rdmacc_journal_spoil();
   }
 }
