@@ -84,5 +84,7 @@ void rdmacc_check_unread(Relation relation, uint32 id) {
   error.code = rdmacc::Code::kAborted;
   strlcpy(error.reason, "lock_held", sizeof(error.reason));
   const int protocol = Max(bridge_txn_protocol(), 0); /* it may not have begun */
-  rdmacc_raise(&error, protocol, "could not take away", RelationGetRelationName(relation));
+  const Oid of = relation->rd_rel->relrewrite;        /* of what has taken the place of this */
+  rdmacc_raise(&error, protocol, "could not take away",
+               OidIsValid(of) ? get_rel_name(of) : RelationGetRelationName(relation));
 }

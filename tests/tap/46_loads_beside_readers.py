@@ -100,10 +100,17 @@ def others_notice_it_at_their_commit(box):
         session.close()
 
 
+def makes_xml(box):
+    """Not every server does."""
+    return box.psql("SELECT setting ~ 'with-libxml' FROM pg_config WHERE name = 'CONFIGURE'") == "t"
+
+
 def queries_of_a_loads_own_query(box):
     """They see the table as it was before."""
-    for counted in ("query_to_xml('SELECT count(*) AS c FROM t WHERE id = 5', false, true, '')::text",
-                    "(SELECT string_agg(s.word, ',') FROM ts_stat('SELECT to_tsvector(v) FROM t WHERE id = 5') s)"):
+    ways = ["(SELECT string_agg(s.word, ',') FROM ts_stat('SELECT to_tsvector(v) FROM t WHERE id = 5') s)"]
+    if makes_xml(box):
+        ways.append("query_to_xml('SELECT count(*) AS c FROM t WHERE id = 5', false, true, '')::text")
+    for counted in ways:
         for statement in ("{}", "BEGIN; TRUNCATE t; {}; COMMIT"):
             box.psql("TRUNCATE t")
             load = ("INSERT INTO t SELECT i, CASE WHEN i < 2000 THEN 'some words, as in a text'"
@@ -126,7 +133,8 @@ def conditions_of_domains_that_look_at_the_table(box):
         equal(box.psql("SELECT count(*) FROM small"), "0", f"{value}: rows")
     load = ("INSERT INTO small SELECT x.a, 1 FROM generate_series(1, 1000) g, XMLTABLE('/i' PASSING"
             " xmlparse(CONTENT '<i>' || g || '</i>') COLUMNS a d PATH '.') x")
-    equal(sqlstate(box.psql(load, check=False)), "23514", "XMLTABLE")
+    if makes_xml(box):
+        equal(sqlstate(box.psql(load, check=False)), "23514", "XMLTABLE")
 
 
 def a_load_whose_reads_have_changed_is_run_again(box):
