@@ -1,7 +1,17 @@
 #pragma once
 #include "engine/workloads/workload.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
+
+// Of `count` things, which count from 0, those that one of the parts of a load has to see to.
+struct LoadPart {
+  uint64_t begin, end;
+};
+inline LoadPart part_of_load(uint64_t count, uint64_t part, uint64_t parts) {
+  CHECK(part < parts);
+  return {count * part / parts, count * (part + 1) / parts};
+}
 
 // Puts rows with keys that are known to be new into tables, in small transactions: add() them and
 // finish(). A transaction that others were in the way of is tried again with the same rows.

@@ -86,10 +86,9 @@ std::vector<TableSpec> Smallbank::table_specs() const {
 }
 
 Status Smallbank::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
-  CHECK(part < parts);
   BulkLoad rows(session, options);
-  const uint64_t end = options_.accounts * (part + 1) / parts;
-  for (uint64_t account = options_.accounts * part / parts; account < end; ++account) {
+  const LoadPart accounts = part_of_load(options_.accounts, part, parts);
+  for (uint64_t account = accounts.begin; account < accounts.end; ++account) {
     for (const TableId table : {savings_table(), checking_table()}) {
       RDMACC_RETURN_IF_ERROR(rows.add(table, NumberKey(account), BalanceRow(kInitialBalance)));
     }

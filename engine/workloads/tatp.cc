@@ -104,10 +104,9 @@ std::vector<TableSpec> Tatp::table_specs() const {
 uint64_t Tatp::load_parts() const { return options_.subscribers / kSubscribersPerPart + 1; }
 
 Status Tatp::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
-  CHECK(part < parts);
   BulkLoad rows(session, options);
-  const uint64_t end = options_.subscribers * (part + 1) / parts;
-  for (uint64_t s = options_.subscribers * part / parts + 1; s <= end; ++s) {
+  const LoadPart subscribers = part_of_load(options_.subscribers, part, parts);
+  for (uint64_t s = subscribers.begin + 1; s <= subscribers.end; ++s) {
     RDMACC_RETURN_IF_ERROR(load_subscriber(rows, s));
   }
   return rows.finish();

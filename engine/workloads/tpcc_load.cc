@@ -196,10 +196,9 @@ uint64_t Tpcc::load_parts() const {
 }
 
 Status Tpcc::load(Session& session, const TxnOptions& txn, uint64_t part, uint64_t parts) {
-  CHECK(part < parts);
-  const uint64_t chunks = chunks_of_items(options_), units = load_parts();
-  const uint64_t end = units * (part + 1) / parts;
-  for (uint64_t unit = units * part / parts; unit < end; ++unit) {
+  const uint64_t chunks = chunks_of_items(options_);
+  const LoadPart units = part_of_load(load_parts(), part, parts);
+  for (uint64_t unit = units.begin; unit < units.end; ++unit) {
     Loader loader(session, txn, options_, tables(), unit);
     // The items first; then of each warehouse its districts and its stock.
     const uint64_t within = unit < chunks ? unit : (unit - chunks) % (kDistricts + chunks);

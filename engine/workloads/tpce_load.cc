@@ -154,13 +154,13 @@ std::vector<TableSpec> Tpce::table_specs() const {
 uint64_t Tpce::load_parts() const { return options_.customers / kCustomersPerPart + 1; }
 
 Status Tpce::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
-  CHECK(part < parts);
   BulkLoad rows(session, options);
-  const uint64_t last = options_.customers * (part + 1) / parts;
-  for (uint64_t c = options_.customers * part / parts + 1; c <= last; ++c) {
+  const LoadPart customers = part_of_load(options_.customers, part, parts);
+  for (uint64_t c = customers.begin + 1; c <= customers.end; ++c) {
     RDMACC_RETURN_IF_ERROR(CustomerLoad(rows, tables(), securities_, options_.trades, c).run());
   }
-  for (uint64_t s = securities_ * part / parts + 1; s <= securities_ * (part + 1) / parts; ++s) {
+  const LoadPart securities = part_of_load(securities_, part, parts);
+  for (uint64_t s = securities.begin + 1; s <= securities.end; ++s) {
     RDMACC_RETURN_IF_ERROR(load_security(rows, table(tpce::kLastTrade), s));
   }
   if (part == 0) RDMACC_RETURN_IF_ERROR(load_statuses(rows, table(tpce::kStatusType)));

@@ -181,12 +181,11 @@ std::vector<TableSpec> Ycsb::table_specs() const {
 }
 
 Status Ycsb::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
-  CHECK(part < parts);
+  const LoadPart records = part_of_load(options_.records, part, parts);
   if (part == 0) RDMACC_RETURN_IF_ERROR(load_streams(session, options));
   BulkLoad rows(session, options);
   std::string row(options_.record_bytes, '\0');
-  const uint64_t end = options_.records * (part + 1) / parts;
-  for (uint64_t record = options_.records * part / parts; record < end; ++record) {
+  for (uint64_t record = records.begin; record < records.end; ++record) {
     write_record(record, 0, options_.record_bytes, row.data());
     RDMACC_RETURN_IF_ERROR(rows.add(table(0), NumberKey(record), row));
   }
