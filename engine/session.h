@@ -281,7 +281,7 @@ class Session {
   Status lose_if_used_since(TableId table);
   // The same question where the transactions that are under way lock what they read: whether
   // another one has locked anything there, but for shared locks, which do not say whose they are.
-  Result<bool> locked_by_others(TableId table);
+  Result<bool> locked_by_others(std::span<const TableId> tables);
   // kTimeout, here and in locked_headers(): the node has given no sign of life for `silence_us_max`
   // (0: it is waited for).
   Result<NodeStatistics> node_statistics(NodeId node, uint64_t silence_us_max = 0);

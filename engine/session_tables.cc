@@ -50,7 +50,7 @@ Status Session::lose_if_used_since(TableId table) {
 }
 
 // Those that hold locks are inside the gate.
-Result<bool> Session::locked_by_others(TableId table) {
+Result<bool> Session::locked_by_others(std::span<const TableId> tables) {
   if (txn_ == nullptr) return false;
   bool locks = txn_->rules().locks_what_it_reads();
   if (!txn_->started()) {
@@ -59,10 +59,13 @@ Result<bool> Session::locked_by_others(TableId table) {
     locks = open->has_value() && rules_of(**open)->locks_what_it_reads();
   }
   if (!locks) return false;
-  Result<TableSize> size = table_size(table);
-  if (size.status().code() == Code::kNotFound) return false;
-  if (!size.ok()) return size.status();
-  return size->locked > 0;
+  for (const TableId table : tables) {
+    Result<TableSize> size = table_size(table);
+    if (size.status().code() == Code::kNotFound) continue;
+    if (!size.ok()) return size.status();
+    if (size->locked > 0) return true;
+  }
+  return false;
 }
 
 // Outside of a transaction a cancel that has come before is no longer meant.

@@ -294,10 +294,10 @@ void bridge_start_lose_if_used(uint32_t id) {
   start([=](rdmacc::Session& session) { return session.lose_if_used_since(id); });
 }
 
-void bridge_start_locked_by_others(uint32_t id, bool* locked) {
-  CHECK(id != rdmacc::kNoTable && locked != nullptr);
+void bridge_start_locked_by_others(const uint32_t* ids, size_t count, bool* locked) {
+  CHECK(ids != nullptr && count > 0 && locked != nullptr);
   start([=](rdmacc::Session& session) {
-    const rdmacc::Result<bool> found = session.locked_by_others(id);
+    const rdmacc::Result<bool> found = session.locked_by_others({ids, count});
     if (found.ok()) *locked = found.value();
     return found.status();
   });

@@ -354,8 +354,8 @@ void bridge_start_list_tables(rdmacc::TableList which);
 size_t bridge_tables(const rdmacc::ListedTable** tables); /* of the last list; of all front ends */
 /* Ends with kAborted if the transaction reads as of a time, and the table was used since. */
 void bridge_start_lose_if_used(uint32_t id);
-/* Whether another transaction has locked anything there, where it locks what it reads. */
-void bridge_start_locked_by_others(uint32_t id, bool* locked);
+/* Whether another transaction has locked anything in them, where it locks what it reads. */
+void bridge_start_locked_by_others(const uint32_t* ids, size_t count, bool* locked);
 /* Bytes of memory in all nodes together. */
 void bridge_start_table_size(uint32_t id, uint64_t* bytes);
 void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out);

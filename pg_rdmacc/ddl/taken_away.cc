@@ -23,15 +23,6 @@ void lose_if_used(uint32 id, const char* name) {
   rdmacc_check("could not take away", name);
 }
 
-bool is_locked(uint32 id, const char* name) {
-  if (id == RDMACC_NO_TABLE) return false;
-  bool locked = false;
-  bridge_start_locked_by_others(id, &locked);
-  rdmacc_pump();
-  rdmacc_check("could not look for locks in", name);
-  return locked;
-}
-
 /* The engine table of an index. */
 uint32 file_of(Oid id) {
   Relation index = RelationIdGetRelation(id);
@@ -66,16 +57,24 @@ void rdmacc_check_unused(Relation relation, uint32 id) {
 }
 
 bool rdmacc_is_read_by_others(Relation relation, uint32 id) {
-  CHECK(rdmacc_is_quiet(relation));
+  CHECK(rdmacc_is_quiet(relation) && id != RDMACC_NO_TABLE);
   if (is_own(relation, id)) return false;
-  rdmacc_enter();
-  const char* name = RelationGetRelationName(relation);
-  if (is_locked(id, name)) return true;
+  List* indexes = RelationGetIndexList(relation);
+  auto* ids = static_cast<uint32*>(palloc(sizeof(uint32) * (1 + list_length(indexes))));
+  size_t count = 0;
+  ids[count++] = id;
   ListCell* cell;
-  foreach (cell, RelationGetIndexList(relation)) {
-    if (is_locked(file_of(lfirst_oid(cell)), name)) return true;
+  foreach (cell, indexes) {
+    const uint32 file = file_of(lfirst_oid(cell));
+    if (file != RDMACC_NO_TABLE) ids[count++] = file;
   }
-  return false;
+  rdmacc_enter();
+  bool locked = false;
+  bridge_start_locked_by_others(ids, count, &locked);
+  rdmacc_pump();
+  rdmacc_check("could not look for locks in", RelationGetRelationName(relation));
+  pfree(ids);
+  return locked;
 }
 
 void rdmacc_check_unread(Relation relation, uint32 id) {

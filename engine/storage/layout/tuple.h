@@ -68,6 +68,8 @@ constexpr uint64_t early_lock(uint64_t ctts) { return ctts | kEarlyLockBit; }
 constexpr bool locked_early(uint64_t lock) { return (lock & kEarlyLockBit) != 0; }
 // The ctts in a lock word that is locked exclusively.
 constexpr uint64_t ctts_of_lock(uint64_t lock) { return lock & ~kEarlyLockBit; }
+// The worker that holds it, which the ctts has in its low bits.
+constexpr uint64_t worker_of_lock(uint64_t lock) { return lock & 0xFFFF; }
 static_assert(early_lock(1) > kReadersMax && ctts_of_lock(early_lock(1)) == 1);
 
 // The lock of a node's thread that takes a deleted row out of its group: older than every

@@ -52,7 +52,7 @@ class GroupSplitter {
   Status repair(TableId id);
   // A lock word that a thread of this node has set.
   bool own_lock(uint64_t lock) const {
-    return locked_exclusively(lock) && own_worker(lock & 0xFFFF);
+    return locked_exclusively(lock) && own_worker(worker_of_lock(lock));
   }
   bool own_worker(uint64_t worker) const {
     return worker >= first_thread_ && worker < uint64_t{first_thread_} + threads_;

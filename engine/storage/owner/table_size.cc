@@ -13,8 +13,8 @@ constexpr uint64_t kGroupsPerYield = 16;
 // What was done with a record, or with what is absent from a group.
 void add_use(const Header& header, WorkerId asker, TableSize& size) {
   size.latest_stamp = std::max({size.latest_stamp, header.wts, header.rts});
-  const uint64_t holder = header.lock & 0xFFFF;
-  if (locked_exclusively(header.lock) && holder != asker) ++size.locked;
+  const bool by_other = worker_of_lock(header.lock) != asker;
+  if (locked_exclusively(header.lock) && by_other) ++size.locked;
 }
 }  // namespace
 

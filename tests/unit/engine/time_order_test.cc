@@ -361,7 +361,7 @@ class LockedByOthers : public TwoSessions {
   bool locked() {
     bool found = false;
     as_one([&] {
-      const Result<bool> asked = one_.locked_by_others(table_);
+      const Result<bool> asked = one_.locked_by_others(std::span(&table_, 1));
       ASSERT_TRUE(asked.ok()) << asked.status().to_string();
       found = asked.value();
     });
