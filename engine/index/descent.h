@@ -62,8 +62,8 @@ class Descent {
   // The leaf for `place`, and as many of the following as its parent knows of and `reach` allows.
   // kAborted when what the protocol gave does not fit together: the transaction could not commit.
   Status find_leaves(const TreePlace& place, const Reach& reach, FoundNodes& leaves);
-  // Of entries in their order: the leaf of the first one, and leaves of those behind it, one of
-  // each, that its parent knows of, kLeavesAtOnceMax in all, read in one batch of rounds.
+  // Of entries in their order: the leaf of the first one, and those of the following ones that its
+  // parent knows of, as many as are read in one batch of rounds. Each once.
   Status find_leaves_of(std::span<const std::string_view> entries, FoundNodes& leaves);
   // Above the leaves that were found last.
   const TreePath& path() const { return path_; }

@@ -48,7 +48,8 @@ bool suits(Relation relation) {
   return rdmacc_estimated_rows(relation) <= 0;
 }
 
-/* On a hot one, readers of the table would be in the way of all that is replayed, and be ended. */
+/* Where a hot standby replays the lock it waits for readers of the table, with all that follows,
+ * and ends them after max_standby_streaming_delay. */
 bool is_followed_by_standby(void) {
   for (int i = 0; i < max_wal_senders; i++) {
     const WalSnd* sender = &WalSndCtl->walsnds[i];
@@ -92,8 +93,8 @@ bool has_no_row(RdmaccRows* rows, Relation relation) {
   return none;
 }
 
-/* As far as a look shows, of which nothing is left: the lock stands in the WAL, and standbys keep
- * it until the commit. */
+/* As far as a look shows that leaves nothing behind. It comes before the lock, for that stands in
+ * the WAL and lasts until the commit where the WAL is replayed, whatever is found under it. */
 bool seems_empty(Relation relation, uint32 table) {
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, table, RDMACC_EVERY_COMMAND);

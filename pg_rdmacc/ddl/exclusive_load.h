@@ -24,6 +24,7 @@ bool rdmacc_copies_large_file(const CopyStmt* copy);
  * it reads rdmacc tables: it may lose then, with all that it has loaded. */
 Oid rdmacc_exclusive_target_of_insert(const PlannedStmt* plan);
 
-/* Gives the table a new file, if no other session has locked it and it is empty; whether it has. */
+/* Gives the table a new file, if it is empty and no other session uses it, or has read it and would
+ * rely on that; whether it has. */
 bool rdmacc_load_exclusively(Oid table);
 }

@@ -85,7 +85,9 @@ bool walk(Node* node, Oid* found) {
 
 Oid rdmacc_function_with_queries(Query* query) {
   Oid found = InvalidOid;
-  if (query->commandType != CMD_INSERT) return InvalidOid;
+  /* Rows that come one by one are never put so. */
+  const bool of_rows = query->jointree != nullptr && query->jointree->fromlist != NIL;
+  if (query->commandType != CMD_INSERT || !of_rows) return InvalidOid;
   walk(reinterpret_cast<Node*>(query), &found);
   return found;
 }

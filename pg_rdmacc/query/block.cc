@@ -118,8 +118,11 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
     } else {
       rdmacc_run_step_again(sent, receiver, step->completion);
     }
-    if (!alone) check_after_waits(waits);
-    if (alone) rdmacc_end_lone_statement(&held->rows);
+    if (alone) {
+      rdmacc_end_lone_statement(&held->rows);
+    } else {
+      check_after_waits(waits);
+    }
   }
   PG_CATCH();
   {

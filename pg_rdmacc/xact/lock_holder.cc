@@ -112,10 +112,10 @@ bool rdmacc_pump_unless_held(bool locks_rows) {
   return false;
 }
 
-/* The row was held by the same transaction before and after its session's was asked for: so they
- * belong together. */
 uint64 rdmacc_waits_for_holders(void) { return waits; }
 
+/* The row was held by the same transaction before and after its session's was asked for: so they
+ * belong together. */
 void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
                             const char* relation) {
   const BridgeLockHolder holder = bridge_lock_holder();

@@ -36,7 +36,7 @@ bool rdmacc_shares_rows(void);
 void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
                             const char* relation);
 
-/* Of this session. */
+/* How often that has been called in this session. */
 uint64 rdmacc_waits_for_holders(void);
 
 /* A command has failed, perhaps for a lock of another transaction: whose, for the next attempt. */
