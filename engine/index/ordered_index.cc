@@ -96,7 +96,7 @@ Status OrderedIndex::change_leaves(std::span<const EntryChange> changes,
 }
 
 // Of the changes the first ones, which belong to the leaf and leave it no more than one item too
-// large. An index without a root gets one for a single entry.
+// large. `split`: it is, and others are left. An index without a root gets one for a single entry.
 Status OrderedIndex::change_leaf(const FoundNode& leaf, const TreePath& path,
                                  std::span<const EntryChange> changes, size_t& done, bool& split) {
   NodeDraft node(leaf.node);
@@ -107,9 +107,9 @@ Status OrderedIndex::change_leaf(const FoundNode& leaf, const TreePath& path,
     const size_t at = node.lower_bound(change.entry);
     RDMACC_RETURN_IF_ERROR(apply(change, node, at, changed));
     added = change.kind == EntryChange::Kind::kInsert ? std::optional(at) : std::nullopt;
-    ++done;
+    if (++done == changes.size()) break;
     split = must_split(node);
-  } while (leaf.exists && done < changes.size() && !split && node.covers(place_of(changes[done])));
+  } while (leaf.exists && !split && node.covers(place_of(changes[done])));
   if (!changed) return Status();
   if (leaf.exists) return store(leaf, node, added, path);
   return session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber));
