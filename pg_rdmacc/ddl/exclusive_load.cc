@@ -2,33 +2,24 @@
 
 #include <sys/stat.h>
 
-#include "pg_rdmacc/ddl/taken_away.h"
+#include "pg_rdmacc/ddl/exclusive_table.h"
 #include "pg_rdmacc/index/insert_observers.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/relation/row_estimate.h"
 #include "pg_rdmacc/row/row_load.h"
 #include "pg_rdmacc/row/scan_rows.h"
-#include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
-#include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
 #include "access/table.h"
-#include "access/xlog.h"
-#include "catalog/index.h"
 #include "catalog/pg_authid_d.h"
 #include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "parser/parsetree.h"
-#include "pgstat.h"
-#include "replication/walsender.h"
-#include "replication/walsender_private.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
 }
 
 namespace {
@@ -36,34 +27,15 @@ namespace {
 /* More than the planner expects of functions of which it knows nothing. */
 constexpr double kRowsExpected = 2000;
 
-/* Of what may hold it back from being loaded in place, all that does not depend on its rows. The
- * lock is one that LOCK TABLE would give to those that may TRUNCATE it. */
+/* Of what may hold it back from being loaded in place, all that does not depend on its rows. */
 bool suits(Relation relation) {
-  if (!rdmacc_is_ours(relation) || relation->rd_rel->relkind != RELKIND_RELATION) return false;
-  if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK) {
-    return false;
-  }
+  if (!rdmacc_may_have_alone(relation)) return false;
   const TriggerDesc* triggers = relation->trigdesc;
   if (triggers != nullptr && triggers->trig_insert_before_row) return false;
   return rdmacc_estimated_rows(relation) <= 0;
 }
 
-/* Where a hot standby replays the lock it waits for readers of the table, with all that follows,
- * and ends them after max_standby_streaming_delay. */
-bool is_followed_by_standby(void) {
-  for (int i = 0; i < max_wal_senders; i++) {
-    const WalSnd* sender = &WalSndCtl->walsnds[i];
-    if (sender->pid != 0) return true; /* a word: as good without its lock */
-  }
-  return false;
-}
-
-bool may_load(void) {
-  /* Readers that share their locks would not be seen. */
-  const bool shares = rdmacc_lock_mode == static_cast<int>(rdmacc::LockMode::kShared);
-  return rdmacc_exclusive_loads && !shares && !XactReadOnly && !RecoveryInProgress() &&
-         OidIsValid(rdmacc_access_method()) && !is_followed_by_standby();
-}
+bool may_load(void) { return rdmacc_exclusive_loads && rdmacc_may_have_tables_alone(); }
 
 /* It wants a table of its own transaction, and an error otherwise. */
 bool freezes(const CopyStmt* copy) {
@@ -103,30 +75,13 @@ bool seems_empty(Relation relation, uint32 table) {
 }
 
 /* Others keep out: what is read so is none of the transaction's reads. */
-bool is_empty(Relation relation, uint32 table) {
-  CHECK(rdmacc_is_quiet(relation));
+bool is_empty(Relation relation, void*) {
+  if (!suits(relation) || rdmacc_inserts_are_read(relation)) return false;
   rdmacc_rows_settle(relation);
   RdmaccRows rows;
-  rdmacc_rows_begin(&rows, table, RDMACC_EVERY_COMMAND);
+  rdmacc_rows_begin(&rows, rdmacc_table(relation)->id, RDMACC_EVERY_COMMAND);
   rows.quiet = true;
   return has_no_row(&rows, relation);
-}
-
-bool may_have_new_file(Relation relation) {
-  /* A cursor that the session has left open is none of this transaction, and has read its rows. */
-  if (relation->rd_refcnt != 1 || !suits(relation) || rdmacc_inserts_are_read(relation))
-    return false;
-  const uint32 table = rdmacc_table(relation)->id;
-  return !rdmacc_is_read_by_others(relation, table) && is_empty(relation, table);
-}
-
-void give_new_file(Oid id) {
-  Relation relation = table_open(id, NoLock);
-  RelationSetNewRelfilenode(relation, relation->rd_rel->relpersistence);
-  pgstat_count_truncate(relation);
-  table_close(relation, NoLock);
-  ReindexParams params = {};
-  reindex_relation(id, REINDEX_REL_PROCESS_TOAST, &params);
 }
 
 }  // namespace
@@ -172,14 +127,5 @@ bool rdmacc_load_exclusively(Oid table) {
   const uint32 present = rdmacc_table(relation)->id;
   const bool possible = rdmacc_may_load_beforehand(present) && seems_empty(relation, present);
   table_close(relation, NoLock);
-  if (!possible || !ConditionalLockRelationOid(table, AccessExclusiveLock)) return false;
-  relation = table_open(table, NoLock);
-  const bool may = may_have_new_file(relation);
-  table_close(relation, NoLock);
-  if (may) {
-    give_new_file(table);
-  } else {
-    UnlockRelationOid(table, AccessExclusiveLock);
-  }
-  return may;
+  return possible && rdmacc_begin_anew(table, is_empty, nullptr);
 }

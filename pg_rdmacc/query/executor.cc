@@ -1,6 +1,5 @@
 #include "pg_rdmacc/query/executor.h"
 
-#include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/client_statements.h"
@@ -223,18 +222,7 @@ void run_to_end(QueryDesc* query) {
   note_foreign_writes(query);
 }
 
-/* Before its executor knows the table. */
-void prepare_insert(const QueryDesc* query, int flags) {
-  if (query->operation != CMD_INSERT || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
-  const Oid target = rdmacc_exclusive_target_of_insert(query->plannedstmt); /* of many rows */
-  if (!OidIsValid(target)) return;
-  const bool alone = rdmacc_running_query() == nullptr && !rdmacc_in_utility() &&
-                     !rdmacc_journal_is_open() && rdmacc_is_only_statement(query->plannedstmt);
-  if (alone) rdmacc_load_exclusively(target);
-}
-
 void executor_start(QueryDesc* query, int flags) {
-  prepare_insert(query, flags);
   rdmacc_query_opened(query);
   if (rdmacc_take_kept_executor(query, flags)) return;
   rdmacc_consider_keeping(query, flags);

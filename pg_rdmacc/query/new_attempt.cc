@@ -54,17 +54,20 @@ void lock_relations(const PlannedStmt* plan) {
   AcceptInvalidationMessages();
 }
 
+void remember_executor(const QueryDesc* query) {
+  executor.flags = query->estate->es_top_eflags;
+  executor.timed = query->totaltime != nullptr;
+  if (!executor.timed) return;
+  if (!INSTR_TIME_IS_ZERO(query->totaltime->starttime)) InstrStopNode(query->totaltime, 0);
+  executor.time = *query->totaltime;
+}
+
 /* The executor's memory is the portal's, and outlives the transaction; what else it has does not.
  */
 void forget_executor(QueryDesc* query) {
   EState* state = query->estate;
   if (state == nullptr) return; /* it has not been started since the last time */
-  executor.flags = state->es_top_eflags;
-  executor.timed = query->totaltime != nullptr;
-  if (executor.timed) {
-    if (!INSTR_TIME_IS_ZERO(query->totaltime->starttime)) InstrStopNode(query->totaltime, 0);
-    executor.time = *query->totaltime;
-  }
+  remember_executor(query);
   query->estate = nullptr;
   query->planstate = nullptr;
   query->tupDesc = nullptr;
@@ -72,6 +75,18 @@ void forget_executor(QueryDesc* query) {
   query->snapshot = InvalidSnapshot;
   query->already_executed = false;
   MemoryContextDelete(state->es_query_cxt);
+}
+
+/* Under the query's snapshot. */
+void start_executor(QueryDesc* query) {
+  standard_ExecutorStart(query, executor.flags);
+  rdmacc_override_scans(query);
+  /* Measurements of the statement go on where the last executor ended. */
+  if (executor.timed && query->totaltime == nullptr) {
+    query->totaltime = static_cast<Instrumentation*>(
+        MemoryContextAlloc(query->estate->es_query_cxt, sizeof(Instrumentation)));
+    *query->totaltime = executor.time;
+  }
 }
 
 /* As that of a cursor that an earlier transaction has left, which the end of one leaves alone: it
@@ -189,15 +204,22 @@ void rdmacc_start_attempt(QueryDesc* query) {
   PushCopiedSnapshot(snapshot);
   query->snapshot = RegisterSnapshot(GetActiveSnapshot());
   rdmacc_query_opened(query);
-  standard_ExecutorStart(query, executor.flags);
-  rdmacc_override_scans(query);
-  /* Measurements of the statement go on where the failed attempt ended. */
-  if (executor.timed && query->totaltime == nullptr) {
-    query->totaltime = static_cast<Instrumentation*>(
-        MemoryContextAlloc(query->estate->es_query_cxt, sizeof(Instrumentation)));
-    *query->totaltime = executor.time;
-  }
+  start_executor(query);
   if (portal->queryDesc == query) portal->tupDesc = query->tupDesc;
+}
+
+void rdmacc_end_executor(QueryDesc* query) {
+  CHECK(query->estate != nullptr && !query->already_executed);
+  remember_executor(query);
+  rdmacc_query_closed(query);
+  query->estate->es_finished = true; /* it has not begun */
+  standard_ExecutorEnd(query);
+}
+
+void rdmacc_start_executor_again(QueryDesc* query) {
+  CHECK(query->estate == nullptr && query->snapshot != InvalidSnapshot);
+  rdmacc_query_opened(query);
+  start_executor(query);
 }
 
 void rdmacc_new_attempt_init(void) {

@@ -35,5 +35,11 @@ void rdmacc_fail_block(void);
 /* Takes a snapshot and starts the executor. */
 void rdmacc_start_attempt(QueryDesc* query);
 
+/* In the first attempt, for what is to be done while no executor knows the tables: ends the one
+ * that was started and has not run; afterwards starts it anew, under the same snapshot. If an error
+ * comes between, the next attempt starts it. */
+void rdmacc_end_executor(QueryDesc* query);
+void rdmacc_start_executor_again(QueryDesc* query);
+
 void rdmacc_new_attempt_init(void);
 }

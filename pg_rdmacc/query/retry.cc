@@ -1,8 +1,8 @@
 #include "pg_rdmacc/query/retry.h"
 
-#include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/query/client_messages.h"
 #include "pg_rdmacc/query/early_commit.h"
+#include "pg_rdmacc/query/exclusive_query.h"
 #include "pg_rdmacc/query/held_rows.h"
 #include "pg_rdmacc/query/kept_owner.h"
 #include "pg_rdmacc/query/lost_attempt.h"
@@ -68,28 +68,17 @@ bool may_use_tables_of_ours(const QueryDesc* query) {
 
 /* ---- How */
 
-/* Its first attempt may have had an empty table to itself, without which it might be too large. */
-void load_exclusively_again(const QueryDesc* query) {
-  if (query->operation != CMD_INSERT) return;
-  const Oid target = rdmacc_exclusive_target_of_insert(query->plannedstmt);
-  if (!OidIsValid(target)) return;
-  PushActiveSnapshot(GetTransactionSnapshot());
-  rdmacc_load_exclusively(target);
-  PopActiveSnapshot();
-}
-
 /* NULL when the attempt has succeeded; otherwise the conflict, or that memory was short, of a
- * transaction that is still to be rolled back. Other errors pass. */
+ * transaction that is still to be rolled back. Other errors pass. `deleted`: rows that the table
+ * had which it got anew. */
 ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* held, bool last,
-                    int memory_waits) {
+                    int memory_waits, uint64* deleted) {
   const MemoryContext context = CurrentMemoryContext;
   ErrorData* volatile conflict = nullptr;
   PG_TRY();
   {
-    if (query->estate == nullptr) {
-      load_exclusively_again(query);
-      rdmacc_start_attempt(query);
-    }
+    rdmacc_have_table_alone(query, deleted);
+    if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
     rdmacc_end_lone_statement(held);
   }
@@ -149,8 +138,10 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
   const int retries_max = rdmacc_auto_retry;
   int lost = 0;
   int memory_waits = 0;
+  uint64 deleted = 0;
   for (;;) {
-    ErrorData* error = run_once(query, attempt, &held, lost == retries_max, memory_waits);
+    const bool last = lost == retries_max;
+    ErrorData* error = run_once(query, attempt, &held, last, memory_waits, &deleted);
     if (error == nullptr) break;
     rdmacc_drop_held_rows(&held);
     if (!rdmacc_begin_attempt(query, context, StartTransactionCommand)) ReThrowError(error);
@@ -163,6 +154,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     }
     rdmacc_back_off(++lost, retries_max);
   }
+  query->estate->es_processed += deleted;
   rdmacc_release_held_rows(&held, query->estate->es_query_cxt);
   query->dest = held.real;
 }

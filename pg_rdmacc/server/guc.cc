@@ -11,6 +11,7 @@ extern "C" {
 bool rdmacc_mixed_transactions = true;
 bool rdmacc_ordered_keys = true;
 bool rdmacc_exclusive_loads = true;
+bool rdmacc_exclusive_deletes = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_auto_retry = 20;
 int rdmacc_kept_executors = 100;
@@ -97,6 +98,11 @@ void define_two_phase(void) {
       "COPY, and INSERT of a query's rows, have an empty table to themselves if no other session "
       "uses it, and are faster then.",
       nullptr, &rdmacc_exclusive_loads, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("rdmacc.exclusive_deletes",
+                           "DELETE of all rows has its table to itself if no other session uses "
+                           "it, and takes no longer than to count them.",
+                           nullptr, &rdmacc_exclusive_deletes, true, PGC_USERSET, 0, nullptr,
+                           nullptr, nullptr);
   DefineCustomEnumVariable("rdmacc.debug_stop_at",
                            "Where a committing session stands still for a minute.",
                            "For tests of crashes between the two phases of a commit.",

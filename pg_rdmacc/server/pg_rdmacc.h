@@ -37,6 +37,7 @@ extern int rdmacc_max_write_set_mb;
 extern bool rdmacc_mixed_transactions;
 extern bool rdmacc_ordered_keys;
 extern bool rdmacc_exclusive_loads;
+extern bool rdmacc_exclusive_deletes;
 extern int rdmacc_auto_retry;   /* times; 0: never */
 extern int rdmacc_replay_limit; /* times; 0: never; with the two below */
 extern int rdmacc_replay_statements;

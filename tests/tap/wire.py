@@ -15,6 +15,7 @@ class Wire:
         environment = box.environment(dbname)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(TIMEOUT_S)
+        self.held = None
         self.socket.connect(os.path.join(environment["PGHOST"], f".s.PGSQL.{environment['PGPORT']}"))
         start = struct.pack("!I", 196608) + f"user\0postgres\0database\0{dbname}\0\0".encode()
         self.socket.sendall(struct.pack("!I", len(start) + 4) + start)
@@ -24,7 +25,15 @@ class Wire:
         self.socket.close()
 
     def message(self, kind, body=b""):
-        self.socket.sendall(kind.encode() + struct.pack("!I", len(body) + 4) + body)
+        message = kind.encode() + struct.pack("!I", len(body) + 4) + body
+        if self.held is None:
+            self.socket.sendall(message)
+        else:
+            self.held += message
+
+    def hold(self):
+        """Messages from now on leave together, with the next Sync, as clients' libraries send them."""
+        self.held = b""
 
     def read(self, count):
         got = b""
@@ -89,6 +98,9 @@ class Wire:
 
     def sync(self):
         self.message("S")
+        if self.held is not None:
+            self.socket.sendall(self.held)
+            self.held = None
         return self.read_until_ready()
 
 
