@@ -1,9 +1,12 @@
 #include "pg_rdmacc/index/insert_observers.h"
 
+#include "pg_rdmacc/index/query_functions.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
 
 extern "C" {
 #include "access/tupdesc.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodes.h"
 #include "utils/reltrigger.h"
 }
 
@@ -15,9 +18,20 @@ bool has_triggers(const TriggerDesc* triggers) {
           triggers->trig_insert_instead_row || triggers->trig_insert_new_table);
 }
 
+/* CHECKs: a user's function may do anything. */
+bool checks_make_queries(const TupleConstr* constraints) {
+  const int count = constraints != nullptr ? constraints->num_check : 0;
+  for (int i = 0; i < count; i++) {
+    Node* condition = static_cast<Node*>(stringToNode(constraints->check[i].ccbin));
+    if (rdmacc_expression_makes_queries(condition)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool rdmacc_inserts_are_read(Relation relation) {
+  if (relation->rd_rel->relkind != RELKIND_RELATION) return false; /* its partitions' are */
   const RdmaccIndexSet set = rdmacc_secondary_indexes(relation);
   for (int i = 0; i < set.count; i++) {
     if (set.indexes[i].unique) return true;
@@ -26,15 +40,14 @@ bool rdmacc_inserts_are_read(Relation relation) {
 }
 
 bool rdmacc_inserts_are_observed(Relation relation) {
-  const TupleConstr* constraints = RelationGetDescr(relation)->constr;
-  if (constraints != nullptr && constraints->num_check > 0) return true;
-  return has_triggers(relation->trigdesc) || rdmacc_inserts_are_read(relation);
+  return has_triggers(relation->trigdesc) || rdmacc_inserts_are_read(relation) ||
+         checks_make_queries(RelationGetDescr(relation)->constr);
 }
 
 bool rdmacc_plan_only_inserts(const PlannedStmt* plan) {
   if (plan->commandType != CMD_INSERT || !IsA(plan->planTree, ModifyTable)) return false;
   const auto* modify = reinterpret_cast<const ModifyTable*>(plan->planTree);
-  return plan->invalItems == NIL && !plan->hasReturning && !plan->hasModifyingCTE &&
+  return plan->invalItems == NIL && !plan->hasModifyingCTE &&
          list_length(plan->resultRelations) == 1 && modify->onConflictAction == ONCONFLICT_NONE &&
          modify->withCheckOptionLists == NIL;
 }

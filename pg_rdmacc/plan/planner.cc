@@ -5,8 +5,8 @@
 #include "pg_rdmacc/plan/planner.h"
 
 #include "pg_rdmacc/codec/key_codec.h"
+#include "pg_rdmacc/index/query_functions.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
-#include "pg_rdmacc/plan/query_functions.h"
 #include "pg_rdmacc/plan/scan.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"

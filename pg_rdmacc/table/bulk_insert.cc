@@ -106,9 +106,7 @@ bool rdmacc_gather_row(Relation rel, TupleTableSlot* slot, CommandId cid,
 
 void rdmacc_finish_bulk_insert(Relation rel, int) {
   if (filling.context != nullptr && filling.relation == RelationGetRelid(rel)) {
-    rdmacc_gathered_flush(&filling, rel);
-    rdmacc_load_end(&filling.load);
-    rdmacc_gathered_forget(&filling);
+    rdmacc_gathered_end(&filling);
     return;
   }
   rdmacc_batches_end(rel); /* of COPY, which has flushed each of them */

@@ -11,84 +11,107 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
+#include "nodes/primnodes.h"
 #include "utils/memutils.h"
 }
 
 namespace {
 
 constexpr double kRowsExpected = 64; /* so many are worth a batch */
+constexpr int kTargetsMax = 32;      /* partitions; rows of others go one by one */
 
 /* One query at a time: what others insert meanwhile goes row by row. */
 const QueryDesc* gathering; /* nullptr: none */
-Relation target;            /* the executor's */
-RdmaccGatheredRows rows;
+Relation named;             /* the executor's: the table, or one whose partitions get the rows */
+RdmaccGatheredRows targets[kTargetsMax];
+int target_count;
 
-bool reads(const PlannedStmt* plan, Relation relation) {
-  int count = 0;
+/* Something besides the rows' destination that they could be seen in. */
+bool reads(const PlannedStmt* plan, Index destination) {
   ListCell* cell;
   foreach (cell, plan->rtable) {
     const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
-    if (entry->rtekind == RTE_RELATION && entry->relid == RelationGetRelid(relation)) count++;
+    if (static_cast<Index>(foreach_current_index(cell) + 1) == destination) continue;
+    if (entry->rtekind != RTE_RELATION) continue;
+    if (entry->relid == RelationGetRelid(named)) return true;
+    if (named->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return true;
   }
-  return count > 1;
+  return false;
 }
 
-/* nullptr: it is none whose rows are gathered. */
-Relation target_of(const QueryDesc* query) {
-  if (query->operation != CMD_INSERT || !IsA(query->planstate, ModifyTableState)) return nullptr;
+bool takes_batches(Relation relation) {
+  return relation->rd_rel->relkind == RELKIND_RELATION && rdmacc_is_ours(relation) &&
+         !rdmacc_inserts_are_observed(relation);
+}
+
+bool may_be_gathered(const QueryDesc* query) {
+  if (query->operation != CMD_INSERT || !IsA(query->planstate, ModifyTableState)) return false;
   const auto* state = reinterpret_cast<const ModifyTableState*>(query->planstate);
-  if (outerPlan(state->ps.plan)->plan_rows < kRowsExpected) return nullptr;
-  if (!rdmacc_plan_only_inserts(query->plannedstmt)) return nullptr;
+  if (outerPlan(state->ps.plan)->plan_rows < kRowsExpected) return false;
+  if (!rdmacc_plan_only_inserts(query->plannedstmt)) return false;
   Relation relation = state->resultRelInfo->ri_RelationDesc;
-  const bool takes_batches = relation->rd_rel->relkind == RELKIND_RELATION &&
-                             rdmacc_is_ours(relation) && !rdmacc_inserts_are_observed(relation);
-  return takes_batches ? relation : nullptr;
+  const bool divided = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+  return divided ? !rdmacc_inserts_are_observed(relation) : takes_batches(relation);
 }
 
 void forget(void) {
   if (gathering == nullptr) return;
   rdmacc_note_unseen_writes(nullptr);
   gathering = nullptr;
-  target = nullptr;
-  rdmacc_gathered_forget(&rows);
+  named = nullptr;
+  for (int i = 0; i < target_count; i++) rdmacc_gathered_forget(&targets[i]);
+  target_count = 0;
 }
 
 /* It has no rows any more, or none yet. An error of its level ends the query. */
-void subtransaction_aborted(int nest) { rdmacc_gathered_abort(&rows, nest); }
+void subtransaction_aborted(int nest) {
+  for (int i = 0; i < target_count; i++) rdmacc_gathered_abort(&targets[i], nest);
+}
 
 void finish(bool) { forget(); }
+
+/* nullptr: its rows go one by one. Often it is the last one's. */
+RdmaccGatheredRows* target_of(Relation rel, CommandId cid) {
+  if (rel != named && named->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return nullptr;
+  for (int i = target_count - 1; i >= 0; i--) {
+    if (targets[i].relation == RelationGetRelid(rel)) return &targets[i];
+  }
+  if (target_count == kTargetsMax || !takes_batches(rel)) return nullptr;
+  RdmaccGatheredRows* rows = &targets[target_count];
+  rdmacc_gathered_begin(rows, rel, cid, rdmacc_raise_of_batch);
+  target_count++;
+  return rows;
+}
 
 }  // namespace
 
 void rdmacc_gather_begin(const QueryDesc* query) {
-  if (gathering != nullptr) return;
-  target = target_of(query);
-  if (target == nullptr) return;
+  if (gathering != nullptr || !may_be_gathered(query)) return;
+  CHECK(target_count == 0);
+  const auto* state = reinterpret_cast<const ModifyTableState*>(query->planstate);
   gathering = query;
-  if (!reads(query->plannedstmt, target)) rdmacc_note_unseen_writes(query);
+  named = state->resultRelInfo->ri_RelationDesc;
+  const Index destination = state->resultRelInfo->ri_RangeTableIndex;
+  if (!reads(query->plannedstmt, destination)) rdmacc_note_unseen_writes(query);
 }
 
 bool rdmacc_gather_insert(Relation rel, TupleTableSlot* slot, CommandId cid) {
-  if (target != rel || rdmacc_running_query() != gathering) return false;
-  if (rows.context == nullptr) {
-    rdmacc_gathered_begin(&rows, rel, cid, rdmacc_raise_of_batch);
-  }
-  CHECK(rows.command == cid);
-  const bool full = rdmacc_gathered_add(&rows, slot);
-  const BridgeBytes key = rdmacc_load_key(&rows.load, rows.load.count - 1);
-  const MemoryContext previous = MemoryContextSwitchTo(rows.row);
-  rdmacc_row_was_inserted(rel, &rows.table, key, slot, cid); /* as good as */
+  if (gathering == nullptr || rdmacc_running_query() != gathering) return false;
+  RdmaccGatheredRows* rows = target_of(rel, cid);
+  if (rows == nullptr) return false;
+  CHECK(rows->command == cid && rows->context != nullptr);
+  const bool full = rdmacc_gathered_add(rows, slot);
+  const BridgeBytes key = rdmacc_load_key(&rows->load, rows->load.count - 1);
+  const MemoryContext previous = MemoryContextSwitchTo(rows->row);
+  rdmacc_row_was_inserted(rel, &rows->table, key, slot, cid); /* as good as */
   MemoryContextSwitchTo(previous);
-  if (full) rdmacc_gathered_flush(&rows, rel);
+  if (full) rdmacc_gathered_flush(rows, rel);
   return true;
 }
 
 void rdmacc_gather_end(const QueryDesc* query) {
   if (gathering != query) return;
-  if (rows.context != nullptr) {
-    rdmacc_gathered_flush(&rows, target);
-    rdmacc_batches_end(target);
-  }
+  for (int i = 0; i < target_count; i++) rdmacc_gathered_end(&targets[i]);
   forget();
 }
 

@@ -53,7 +53,7 @@ void rdmacc_batch_flush(Relation rel, RdmaccRowLoad* load, RdmaccTable* table, C
   CHECK(load->target.table == table->id);
   rdmacc_load_fit(load, &table->key);
   if (load->target.table != table->id) {
-    known.target.table = load->target.table;
+    if (known.target.table == table->id) known.target.table = load->target.table;
     *table = *rdmacc_table(rel);
     CHECK(table->id == load->target.table);
   }
@@ -93,6 +93,14 @@ void rdmacc_gathered_flush(RdmaccGatheredRows* rows, Relation rel) {
   rdmacc_batch_flush(rel, &rows->load, &rows->table, rows->command);
   pgstat_count_heap_insert(rel, rows->load.count);
   rdmacc_load_reset(&rows->load);
+}
+
+void rdmacc_gathered_end(RdmaccGatheredRows* rows) {
+  if (rows->context == nullptr) return;
+  rdmacc_gathered_flush(rows, rows->load.relation);
+  rdmacc_load_end(&rows->load);
+  if (known.target.table == rows->table.id) known = {};
+  rdmacc_gathered_forget(rows);
 }
 
 void rdmacc_gathered_forget(RdmaccGatheredRows* rows) {

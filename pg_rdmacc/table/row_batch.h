@@ -35,6 +35,8 @@ void rdmacc_gathered_begin(RdmaccGatheredRows* rows, Relation rel, CommandId cid
 /* True: they are to be flushed before the next one. */
 bool rdmacc_gathered_add(RdmaccGatheredRows* rows, TupleTableSlot* slot);
 void rdmacc_gathered_flush(RdmaccGatheredRows* rows, Relation rel);
+/* The command has brought all of them. */
+void rdmacc_gathered_end(RdmaccGatheredRows* rows);
 void rdmacc_gathered_forget(RdmaccGatheredRows* rows);
 /* With the subtransaction, if they are of it. */
 void rdmacc_gathered_abort(RdmaccGatheredRows* rows, int nest);

@@ -276,6 +276,45 @@ def what_a_query_sees_meanwhile(box):
     box.psql("DROP TABLE ours, heaps; DROP FUNCTION seen, twice, note; DROP DOMAIN strange; DROP FUNCTION is_json")
 
 
+def what_is_told(box):
+    """RETURNING of rows that are gathered, as on a heap; each statement on a table of 10 rows, on an empty one, and
+    in the transaction that has emptied it."""
+    many = "INSERT INTO {t} SELECT i, i % 7, 'x' FROM generate_series(101, 3100) i"
+    statements = [
+        many + " RETURNING id, v, t, v + id, (xmax = 0), tableoid::regclass::text = '{t}'",
+        many + " RETURNING *", "WITH g AS (SELECT 5 AS five) " + many + " RETURNING id, (SELECT five FROM g)",
+        many + " RETURNING (SELECT count(*) FROM {t})", many + " RETURNING id, (SELECT max(c.v) FROM {t} c WHERE c.id = 101)",
+        many + " RETURNING seen_in_{t}(id)", many.replace("i % 7", "i % 7 - (i = 3000)::int * 10") + " RETURNING id",
+        many.replace("SELECT i,", "SELECT i % 2999 + 101,") + " RETURNING id",
+        "INSERT INTO {t} VALUES " + ",".join(f"({i}, {i % 5}, 'v')" for i in range(200, 300)) + " RETURNING id, gen"]
+    columns = "(id int PRIMARY KEY, v int CHECK (v >= 0), t text, gen int GENERATED ALWAYS AS (v * 2) STORED)"
+    heads = {"plain": f"CREATE TABLE {{t}} {columns} USING {{m}};",
+             "divided": f"CREATE TABLE {{t}} {columns} PARTITION BY RANGE (id); SET default_table_access_method = {{m}};"
+             "CREATE TABLE {t}_1 PARTITION OF {t} FOR VALUES FROM (0) TO (900);"
+             "CREATE TABLE {t}_2 PARTITION OF {t} FOR VALUES FROM (900) TO (1000) PARTITION BY LIST (id);"
+             "CREATE TABLE {t}_2d PARTITION OF {t}_2 DEFAULT;"
+             "CREATE TABLE {t}_3 PARTITION OF {t} FOR VALUES FROM (1000) TO (2500);"
+             "CREATE TABLE {t}_d PARTITION OF {t} DEFAULT; CREATE UNIQUE INDEX ON {t}_3 (id, v); CREATE INDEX ON {t} (v);"}
+    ends = {"rows": ("INSERT INTO {t} SELECT i, 1, 'old' FROM generate_series(1, 10) i;", ""), "no row": ("", ""),
+            "emptied": ("BEGIN; TRUNCATE {t};", "COMMIT;")}
+    for head, make in heads.items():
+        for table, method in (("ours", "rdmacc"), ("heaps", "heap")):
+            box.psql(make.format(t=table, m=method) + f"CREATE FUNCTION seen_in_{table}(int) RETURNS bigint VOLATILE"
+                     f" LANGUAGE sql AS 'SELECT count(*) FROM {table}';")
+        leaves = ("ours",) if head == "plain" else ("ours_1", "ours_3", "ours_d")
+        session = Session(box, options=("-q", "-A", "-t", "-v", "VERBOSITY=sqlstate"))
+        for (end, (before, after)), statement in itertools.product(ends.items(), statements):
+            what = f"{head}, {end}, {statement}"
+            told = [session.run(f"TRUNCATE {{t}}; {before} {statement}; {after}"
+                                "SELECT tableoid::regclass::text ~ '_3', * FROM {t} ORDER BY id;".format(t=table))
+                    for table in ("ours", "heaps")]
+            true(told[0] == told[1], f"{what}: {told[0][:100]} {told[1][:100]}")
+        session.close()
+        for leaf in leaves:
+            equal(box.psql(f"SELECT * FROM rdmacc.verify('{leaf}')"), "", f"{what}: verify")
+        box.psql("DROP TABLE ours, heaps; DROP FUNCTION seen_in_ours, seen_in_heaps")
+
+
 def rows_that_statistics_do_not_know(box):
     """The session that has just inserted them has not reported them."""
     emptied(box)
@@ -451,6 +490,6 @@ def beside_each_other(box):
 
 
 run(set_up, of_a_file, a_program_may_read_the_table, from_the_client, a_client_does_not_wait_for_itself, what_fails,
-    not_where_it_would_matter, rows_of_a_query, what_a_query_sees_meanwhile, rows_that_statistics_do_not_know, foreign_keys,
+    not_where_it_would_matter, rows_of_a_query, what_a_query_sees_meanwhile, what_is_told, rows_that_statistics_do_not_know, foreign_keys,
     records_fit_the_rows, rows_survive, a_load_that_is_killed, beside_each_other,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "512MB"})

@@ -1,4 +1,4 @@
-#include "pg_rdmacc/plan/query_functions.h"
+#include "pg_rdmacc/index/query_functions.h"
 
 extern "C" {
 #include "access/transam.h"
@@ -81,7 +81,22 @@ bool walk(Node* node, Oid* found) {
   return expression_tree_walker(node, walker, found);
 }
 
+bool is_users_or_makes_queries(Oid function, void*) {
+  return function >= FirstUnpinnedObjectId || makes_queries(function);
+}
+
+/* The same of users' functions, too, which plans note by themselves. */
+bool walk_all(Node* node, void*) {
+  if (node == nullptr) return false;
+  if (checks_values(node)) return true;
+  if (check_functions_in_node(node, is_users_or_makes_queries, nullptr)) return true;
+  const auto walker = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk_all));
+  return expression_tree_walker(node, walker, nullptr);
+}
+
 }  // namespace
+
+bool rdmacc_expression_makes_queries(Node* expression) { return walk_all(expression, nullptr); }
 
 Oid rdmacc_function_with_queries(Query* query) {
   Oid found = InvalidOid;

@@ -11,6 +11,9 @@ extern "C" {
  * InvalidOid. Before it is planned. */
 Oid rdmacc_function_with_queries(Query* query);
 
+/* The same of an expression as the catalog has it (a CHECK), and of users' functions. */
+bool rdmacc_expression_makes_queries(Node* expression);
+
 /* The plan depends on the function, if there is one, as PostgreSQL notes it of all that
  * are users' (PlannedStmt.invalItems). */
 void rdmacc_note_function(PlannedStmt* plan, Oid function);
