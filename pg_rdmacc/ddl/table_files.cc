@@ -21,6 +21,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 }
 
 namespace {
@@ -153,6 +154,13 @@ void settle(Relation relation) {
   if (layout.number == 0) move_rows(relation, note->id, layout, FirstCommandId);
 }
 
+/* No statement is under way whose snapshot functions of its indexes could use. */
+void settle_at_commit(Relation relation) {
+  PushActiveSnapshot(GetTransactionSnapshot());
+  settle(relation);
+  PopActiveSnapshot();
+}
+
 /* Re-keys what has lost its primary key; finds the engine tables of index files that go. */
 void before_commit(void) {
   /* Settling adds notes, so the list is walked by number. */
@@ -163,7 +171,7 @@ void before_commit(void) {
     Relation relation = try_relation_open(note.relation, AccessShareLock);
     if (relation == nullptr) continue;
     if (rdmacc_is_ours(relation) && relation->rd_node.relNode == note.relfilenode) {
-      settle(relation);
+      settle_at_commit(relation);
     }
     relation_close(relation, NoLock);
   }

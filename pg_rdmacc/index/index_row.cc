@@ -10,8 +10,10 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 }
 
 namespace {
@@ -29,7 +31,18 @@ struct Evaluator {
 List* evaluators; /* of this transaction */
 MemoryContext memory;
 int computing;
-uint64 epoch; /* of the indexes when they were made */
+uint64 epoch;   /* when they were made */
+uint64 changes; /* what else makes them stale */
+
+void function_changed(Datum, int, uint32) { changes++; }
+
+/* Rises when an index, or any function, is another one. */
+uint64 epoch_now(void) {
+  static bool watching;
+  if (!watching) CacheRegisterSyscacheCallback(PROCOID, function_changed, static_cast<Datum>(0));
+  watching = true;
+  return rdmacc_index_epoch() + changes;
+}
 
 Evaluator* make_evaluator(const RdmaccIndex* index, Relation relation) {
   CHECK(CurrentMemoryContext == memory); /* it lives as long as the list of them */
@@ -63,18 +76,19 @@ bool one_is_busy(void) {
 }
 
 Evaluator* evaluator_of(const RdmaccIndex* index, Relation relation) {
-  if (epoch != rdmacc_index_epoch() && !one_is_busy()) forget();
+  const uint64 now = epoch_now();
+  if (epoch != now && !one_is_busy()) forget();
   ListCell* cell;
   foreach (cell, evaluators) {
     auto* evaluator = static_cast<Evaluator*>(lfirst(cell));
-    if (evaluator->index == index->oid && !evaluator->busy && epoch == rdmacc_index_epoch()) {
+    if (evaluator->index == index->oid && !evaluator->busy && epoch == now) {
       return evaluator;
     }
   }
   if (memory == nullptr) {
     memory = AllocSetContextCreate(TopTransactionContext, "rdmacc index expressions",
                                    ALLOCSET_DEFAULT_SIZES);
-    epoch = rdmacc_index_epoch();
+    epoch = now;
   }
   const MemoryContext previous = MemoryContextSwitchTo(memory);
   Evaluator* evaluator = make_evaluator(index, relation);
@@ -122,6 +136,10 @@ bool evaluate(Evaluator* evaluator, TupleTableSlot* slot, Datum* values, bool* n
   return taken;
 }
 
+/* An error may have left a function in the middle of a query, with what the subtransaction has
+ * taken back. */
+void subtransaction_aborted(int) { changes++; }
+
 /* With the transaction, whose memory it was. */
 void forget_all(void) {
   memory = nullptr;
@@ -157,4 +175,5 @@ bool rdmacc_index_row_of_tuple(const RdmaccIndex* index, Relation relation, Heap
 
 bool rdmacc_index_row_is_computed(void) { return computing > 0; }
 
-const RdmaccTransactionPart rdmacc_index_rows_part = {.forget = forget_all};
+const RdmaccTransactionPart rdmacc_index_rows_part = {
+    .subtransaction_aborted = subtransaction_aborted, .forget = forget_all};
