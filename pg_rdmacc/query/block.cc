@@ -143,6 +143,7 @@ bool try_commit(void) {
   volatile bool done = true;
   PG_TRY();
   {
+    rdmacc_check_doom();
     /* As at the commit, which is next: so they may fail here, and it may be early. */
     AfterTriggerFireDeferred();
     rdmacc_check_unique(nullptr);

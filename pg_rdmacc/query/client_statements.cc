@@ -3,6 +3,7 @@
 #include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/lasting_effects.h"
+#include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/relation/access_method.h"
@@ -65,6 +66,19 @@ bool analyzes(const ExplainStmt* explain) {
     if (strcmp(option->defname, "analyze") == 0) analyze = defGetBoolean(option);
   }
   return analyze;
+}
+
+/* A statement that is no step of the journal: what it has read may not fit together. */
+void run_once(const Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
+  const MemoryContext context = CurrentMemoryContext;
+  PG_TRY();
+  { run_utility(utility, receiver, completion); }
+  PG_CATCH();
+  {
+    rdmacc_validate_error(context);
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
 }
 
 /* It has no effect that a ROLLBACK takes back, and tells nothing that others can change. */
@@ -202,14 +216,14 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
     const int options = reinterpret_cast<const DeclareCursorStmt*>(node)->options;
     holds_cursors = holds_cursors || (options & CURSOR_OPT_HOLD) != 0;
   }
-  if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
+  if (leaves_nothing(node)) return run_once(utility, receiver, completion);
   const CopyStmt* copy = rdmacc_copy_from_client(node);
   prepare_copy_of_file(node);
   const bool alone = !rdmacc_journal_is_open() && may_be_alone(node);
-  if (!alone && !rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
+  if (!alone && !rdmacc_journal_is_open()) return run_once(utility, receiver, completion);
   if (cannot_be_run_again(node) || (copy != nullptr && !copy_may_come_again(copy, alone))) {
     rdmacc_journal_spoil();
-    return run_utility(utility, receiver, completion);
+    return run_once(utility, receiver, completion);
   }
   const RdmaccStep step = {.run = run_step,
                            .argument = utility,

@@ -57,6 +57,7 @@ bool can_be_sent(const RdmaccHeldRows* held) {
 
 void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
   if (!rdmacc_transaction_used()) return;
+  rdmacc_check_doom();
   /* As at the commit, which is next: so they may fail here, and it may be early. */
   AfterTriggerFireDeferred();
   rdmacc_check_unique(nullptr);
@@ -64,6 +65,9 @@ void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
   const bool early = rdmacc_engine_may_commit_early() && rdmacc_is_whole_transaction() &&
                      (!bridge_txn_has_writes() || can_be_sent(held));
   if (early) return rdmacc_commit_engine_early();
+  if (rdmacc_engine_may_prepare_early() && rdmacc_is_whole_transaction()) {
+    return rdmacc_prepare_engine_early();
+  }
   /* What has lost already is run again; from here on a conflict is the client's. Protocols that
    * find their time may put the transaction before what has changed. */
   if (!bridge_finds_its_time(bridge_txn_protocol())) rdmacc_check_reads_so_far();

@@ -48,9 +48,11 @@ bool is_all_of(const PortalData* portal, const PlannedStmt* plan) {
 }
 
 /* Of tables that the query names. Functions are asked for nothing, so that what has no table at all
- * may use ours, and rows of a partitioned table may go to one of ours. */
+ * may use ours, rows of a partitioned table may go to one of ours, and so may triggers and foreign
+ * keys, which are triggers. */
 bool may_use_tables_of_ours(const QueryDesc* query) {
   bool tables = false;
+  const bool writes = query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
   const Relation* open = query->estate->es_relations;
   ListCell* cell;
   foreach (cell, query->plannedstmt->rtable) {
@@ -61,6 +63,8 @@ bool may_use_tables_of_ours(const QueryDesc* query) {
     if (relation != nullptr ? rdmacc_is_ours(relation) : rdmacc_relation_is_ours(entry->relid)) {
       return true;
     }
+    const bool triggers = writes && relation != nullptr && relation->trigdesc != nullptr;
+    if (triggers) return OidIsValid(rdmacc_access_method());
     tables = tables || entry->relkind != RELKIND_VIEW;
   }
   return !tables && OidIsValid(rdmacc_access_method());

@@ -127,7 +127,7 @@ void commit_engine(void) {
 }
 
 void pre_commit(void) {
-  if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
+  rdmacc_check_doom();
   rdmacc_parts_before_commit();
   if (bridge_prepared()) return; /* early */
   refuse_mixed_writes();
@@ -308,6 +308,10 @@ void rdmacc_doom(const BridgeError* error) {
   doom.outcome_unknown = false;
 }
 
+void rdmacc_check_doom(void) {
+  if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
+}
+
 void rdmacc_note_failed_command(void) {
   const BridgeError* error = bridge_error();
   if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
@@ -388,13 +392,9 @@ void rdmacc_commit_engine_early(void) {
 }
 
 void rdmacc_note_foreign_server(void) { used_servers = true; }
-
 void rdmacc_note_utility(void) { ran_utility = true; }
-
 void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
-
 bool rdmacc_transaction_wrote_catalog(void) { return catalog_write_nest != kNever; }
-
 void rdmacc_note_dropped_database(void) { database_dropped = true; }
 
 uint32 rdmacc_transaction_number(void) { return transaction_number; }

@@ -34,6 +34,9 @@ bool rdmacc_transaction_used(void);
  * it does not lose again. */
 void rdmacc_ask_for_exclusive_gate(void);
 
+/* Raises why the transaction cannot commit, if something has caught that before: a function. */
+void rdmacc_check_doom(void);
+
 /* True when the engine decides alone, and PostgreSQL's commit has nothing left to do that may fail,
  * as far as the transaction's tables and statements tell. */
 bool rdmacc_engine_may_commit_early(void);

@@ -9,6 +9,15 @@
 #include "rdma/base/check.h"
 
 namespace rdmacc {
+namespace {
+
+// A table of what it has read is gone by its place in the order: another has dropped it, or given
+// it a new one. It need not be there the next time.
+Status lost_if_gone(const Status& status) {
+  return status.code() == Code::kNotFound ? aborted(AbortReason::kVersionChanged) : status;
+}
+
+}  // namespace
 
 // Keys are named, so that they are looked up where they are by then; scanned groups are compared.
 OrderedRequest Transaction::make_ordered() const {
@@ -77,7 +86,7 @@ Status Transaction::commit_in_order() {
   OrderedOutcome outcome;
   Status status;
   const bool empty = request.reads.empty() && request.scanned.empty() && request.writes.empty();
-  if (!empty) status = submit_ordered(request, outcome, outcome_unknown_);
+  if (!empty) status = lost_if_gone(submit_ordered(request, outcome, outcome_unknown_));
   record_.stamp = status.ok() ? outcome.stamp : 0;
   if (status.ok() || outcome_unknown_) note_writes();
   if (status.ok()) note_ordered(request, outcome);
@@ -95,7 +104,7 @@ Status Transaction::check_reads_in_order() {
   if (request.reads.empty() && request.scanned.empty()) return Status();
   OrderedOutcome outcome;
   bool unknown = false;
-  const Status status = submit_ordered(request, outcome, unknown);
+  const Status status = lost_if_gone(submit_ordered(request, outcome, unknown));
   note_failure(status);
   return status;
 }
