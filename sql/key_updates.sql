@@ -102,5 +102,77 @@ FETCH c;
 UPDATE named SET b = 10 WHERE CURRENT OF c;
 COMMIT;
 SELECT * FROM named ORDER BY v;
-DROP TABLE child, t, told, log, named;
-DROP FUNCTION tell, count_rows;
+
+-- ON CONFLICT DO UPDATE takes no keys: its next row would be the one that took them
+CREATE TABLE met (id int PRIMARY KEY, u int) USING rdmacc;
+INSERT INTO met VALUES (1, 10), (2, 20), (4, 40);
+INSERT INTO met VALUES (1, 0), (2, 0) ON CONFLICT (id) DO UPDATE SET id = met.id + 1;
+INSERT INTO met VALUES (1, 0), (2, 0) ON CONFLICT (id) DO UPDATE SET id = 3 - met.id RETURNING *;
+DO $$
+BEGIN
+  INSERT INTO met VALUES (1, 0), (2, 0) ON CONFLICT (id) DO UPDATE SET id = met.id + 1;
+EXCEPTION WHEN unique_violation THEN
+  RAISE NOTICE '%', SQLERRM;
+END $$;
+INSERT INTO met VALUES (4, 0), (2, 0), (1, 0) ON CONFLICT (id) DO UPDATE SET id = met.id + 1;
+SELECT * FROM met ORDER BY id;
+CREATE INDEX ON met (u);
+INSERT INTO met VALUES (2, 0), (3, 0) ON CONFLICT (id) DO UPDATE SET id = met.id + 1;
+ALTER TABLE met ADD UNIQUE (u);
+INSERT INTO met VALUES (2, 1), (3, 2) ON CONFLICT (id) DO UPDATE SET id = met.id + 1;
+INSERT INTO met VALUES (7, 10), (8, 20) ON CONFLICT (u) DO UPDATE SET id = 5 - met.id;
+-- ... and meets none that another part of its statement has taken
+WITH moved AS (UPDATE met SET id = 3 WHERE id = 2 RETURNING id)
+  INSERT INTO met SELECT id, 0 FROM moved ON CONFLICT (id) DO UPDATE SET id = 9;
+WITH moved AS (UPDATE met SET id = 3 WHERE id = 2 RETURNING id)
+  INSERT INTO met VALUES (3, 0) ON CONFLICT (id) DO UPDATE SET u = (SELECT id FROM moved);
+SELECT * FROM met ORDER BY id;
+
+-- a trigger deletes the row that took the key of one that stays
+CREATE FUNCTION take_and_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (SELECT u FROM met WHERE id = 3) = 20 THEN
+    NEW.id = 3;
+  ELSE
+    DELETE FROM met WHERE id = 3;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER f BEFORE UPDATE ON met FOR EACH ROW EXECUTE FUNCTION take_and_delete();
+UPDATE met SET u = u WHERE id <> 3;
+MERGE INTO met USING (VALUES (2), (5)) s(id) ON met.id = s.id WHEN MATCHED THEN UPDATE SET u = met.u;
+DROP TRIGGER f ON met;
+CREATE TRIGGER f AFTER UPDATE ON met FOR EACH ROW EXECUTE FUNCTION take_and_delete();
+WITH a AS (UPDATE met SET id = 3 WHERE id = 2 RETURNING u), b AS (DELETE FROM met WHERE id = 77 RETURNING u)
+  SELECT * FROM a UNION ALL SELECT * FROM b;
+DROP TRIGGER f ON met;
+SELECT * FROM met ORDER BY id;
+
+-- a trigger cannot take a key once more before the row that had it has left
+CREATE FUNCTION take_each() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE k int;
+BEGIN
+  IF pg_trigger_depth() > 1 THEN RETURN NEW; END IF;
+  FOR k IN SELECT id FROM met WHERE id < 70 LOOP
+    BEGIN
+      UPDATE met SET id = k WHERE id = 70;
+      RAISE NOTICE 'has taken %', k;
+    EXCEPTION WHEN unique_violation THEN NULL;
+    END;
+  END LOOP;
+  RETURN NEW;
+END $$;
+TRUNCATE met;
+INSERT INTO met SELECT i, i FROM generate_series(1, 6) i;
+INSERT INTO met VALUES (70, 70);
+CREATE TRIGGER f BEFORE UPDATE ON met FOR EACH ROW EXECUTE FUNCTION take_each();
+UPDATE met SET id = id + 1 WHERE id < 7;
+UPDATE met SET id = id + 1 WHERE id < 6;
+SELECT * FROM met ORDER BY id;
+DROP INDEX met_u_idx;
+ALTER TABLE met DROP CONSTRAINT met_u_key;
+UPDATE met SET id = id - 1 WHERE id < 8;
+UPDATE met SET id = id + 1 WHERE id < 7;
+SELECT * FROM met ORDER BY id;
+DROP TABLE child, t, told, log, named, met;
+DROP FUNCTION tell, count_rows, take_and_delete, take_each;

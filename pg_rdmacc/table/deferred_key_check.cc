@@ -83,26 +83,27 @@ bool has_followers(Relation relation) {
   return false;
 }
 
-bool was_there_before(Relation relation, uint32 table, BridgeBytes key, CommandId cid) {
+BridgeRow read_row(Relation relation, uint32 table, BridgeBytes key, uint32 visible_before) {
   BridgeRow row = {};
   rdmacc_enter();
-  bridge_start_get(table, key, cid, &row);
+  bridge_start_get(table, key, visible_before, &row);
   rdmacc_pump();
   rdmacc_check("could not read the row with the same key", RelationGetRelationName(relation));
-  return row.found;
+  return row;
 }
 
-void raise_stayed(const DeferredCheck* row) {
-  CHECK(OidIsValid(row->relation) && row->key.size > 0);
-  Relation relation = table_open(row->relation, NoLock);
+void raise_stayed(const DeferredCheck* check) {
+  CHECK(OidIsValid(check->relation) && check->key.size > 0);
+  Relation relation = table_open(check->relation, NoLock);
   const RdmaccTable table = *rdmacc_table(relation);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
-  BridgeRow other = {};
-  bridge_start_get(row->table, row->key, RDMACC_EVERY_COMMAND, &other);
-  rdmacc_pump();
-  rdmacc_check("could not read the row with the same key", RelationGetRelationName(relation));
-  if (other.found) rdmacc_slot_store(slot, relation, &other, nullptr);
-  rdmacc_raise_duplicate(relation, &table, row->key, slot);
+  BridgeRow row = read_row(relation, check->table, check->key, RDMACC_EVERY_COMMAND);
+  /* A trigger may have moved or deleted the row that took the key. The one that had it is there,
+   * as the command found it. */
+  if (!row.found) row = read_row(relation, check->table, check->key, check->command);
+  CHECK(row.found);
+  rdmacc_slot_store(slot, relation, &row, nullptr);
+  rdmacc_raise_duplicate(relation, &table, check->key, slot);
 }
 
 void forget(void) {
@@ -120,14 +121,15 @@ bool rdmacc_defer_key_check(Relation relation, const RdmaccTable* table, BridgeB
   /* A row that this command has written already stays where it is. */
   if (query == nullptr || has_followers(relation) ||
       rdmacc_write_marked_since(table->id, key, cid, &at) ||
-      !was_there_before(relation, table->id, key, cid)) {
+      !read_row(relation, table->id, key, cid).found) {
     return false;
   }
   if (deferred == nullptr) create();
   const RdmaccKeyId id = rdmacc_key_id(table->id, key);
   bool found = false;
   auto* row = static_cast<DeferredCheck*>(hash_search(deferred, &id, HASH_ENTER, &found));
-  if (found && is_live(row) && row->command == cid) return false; /* another row has come first */
+  /* Another row has come first: of this command, or of one around it, whose own row is to leave. */
+  if (found && is_live(row) && (row->command == cid || !is_settled(row))) return false;
   row->number = ++last_number;
   row->query = query;
   row->relation = RelationGetRelid(relation);
@@ -143,6 +145,11 @@ bool rdmacc_defer_key_check(Relation relation, const RdmaccTable* table, BridgeB
 
 bool rdmacc_key_was_taken(uint32 table, BridgeBytes key, uint32 visible_before) {
   return find(table, key, visible_before) != nullptr;
+}
+
+void rdmacc_refuse_taken_key(uint32 table, BridgeBytes key, uint32 visible_before) {
+  const DeferredCheck* row = find(table, key, visible_before);
+  if (row != nullptr) raise_stayed(row);
 }
 
 bool rdmacc_settle_taken_key(uint32 table, BridgeBytes key, uint32 visible_before) {

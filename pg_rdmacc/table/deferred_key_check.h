@@ -5,7 +5,8 @@
  * reads the row that had the key as it was before the command, and has to move it before its end.
  *
  * Tables with foreign keys to them that follow a changed key are excepted: there it is judged row
- * by row. */
+ * by row. So is ON CONFLICT DO UPDATE, which looks for rows as they are by now: it would find the
+ * row that took a key in place of the one that had it. */
 #pragma once
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/xact/transaction_part.h"
@@ -22,7 +23,10 @@ bool rdmacc_defer_key_check(Relation relation, const RdmaccTable* table, BridgeB
  * taken so: it is another row's now. */
 bool rdmacc_key_was_taken(uint32 table, BridgeBytes key, uint32 visible_before);
 
-/* The same, and the row has been moved away or deleted. */
+/* Raises 23505 for such a row. */
+void rdmacc_refuse_taken_key(uint32 table, BridgeBytes key, uint32 visible_before);
+
+/* Like rdmacc_key_was_taken, and the row has been moved away or deleted. */
 bool rdmacc_settle_taken_key(uint32 table, BridgeBytes key, uint32 visible_before);
 
 /* The query ends. Raises 23505 when a row whose key was taken has stayed. */

@@ -248,6 +248,8 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   rdmacc_override_indexes(rel, rdmacc_table_to_write(rel));
   const RdmaccTable table = *rdmacc_table(rel);
   check_handle(rel, &handle, &table);
+  const bool in_conflict = is_of_conflict(&handle);
+  if (in_conflict) rdmacc_refuse_taken_key(handle.table, handle.key, cid);
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
   if (rdmacc_same_bytes(key, handle.key)) {
@@ -259,14 +261,15 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   } else {
     *lockmode = LockTupleExclusive;
     remove_row(rel, &handle, cid);
-    if (!insert_row(rel, &table, key, slot, cid) && !take_key(rel, &table, key, slot, cid)) {
+    if (!insert_row(rel, &table, key, slot, cid) &&
+        (in_conflict || !take_key(rel, &table, key, slot, cid))) {
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }
     rdmacc_index_row_moved(rel, slot, key, cid);
   }
   rdmacc_note_updated(rel, key);
-  name_written_row(rel, &table, key, cid, slot, is_of_conflict(&handle));
+  name_written_row(rel, &table, key, cid, slot, in_conflict);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_update(rel, false);
   return TM_Ok;
