@@ -41,4 +41,10 @@ COPY loaded FROM stdin;
 SELECT * FROM loaded;
 COMMIT;
 COPY loaded TO stdout;
-DROP TABLE item, many, loaded;
+-- into partitions, some of whose buffers are empty when all are flushed
+CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000) USING rdmacc;
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (1000) TO (9000) USING rdmacc;
+COPY parted FROM PROGRAM 'seq 1 2500';
+SELECT tableoid::regclass, count(*), min(id), max(id) FROM parted GROUP BY 1 ORDER BY 1;
+DROP TABLE item, many, loaded, parted;

@@ -6,7 +6,10 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
@@ -14,7 +17,11 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_opfamily.h"
 #include "commands/defrem.h"
+#include "commands/tablespace.h"
+#include "commands/user.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
@@ -88,13 +95,35 @@ void check_add_constraint(const AlterTableStmt* statement, const AlterTableCmd* 
                   errhint("Use ADD PRIMARY KEY with the columns.")));
 }
 
+[[noreturn]] void refuse_to_move(const char* index) {
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("cannot move index \"%s\" of an rdmacc table to another tablespace", index),
+           errhint("Its entries are kept in memory; the tablespace makes no difference.")));
+}
+
 void check_set_tablespace(const AlterTableStmt* statement) {
   const Oid index = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (!is_index_of_ours(index)) return;
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("cannot move index \"%s\" of an rdmacc table to another tablespace",
-                         statement->relation->relname),
-                  errhint("Its entries are kept in memory; the tablespace makes no difference.")));
+  if (is_index_of_ours(index)) refuse_to_move(statement->relation->relname);
+}
+
+/* ALTER INDEX ALL IN TABLESPACE: of the indexes that PostgreSQL will find. */
+void check_move_all(const AlterTableMoveAllStmt* statement) {
+  if (statement->objtype != OBJECT_INDEX) return;
+  const Oid from = get_tablespace_oid(statement->orig_tablespacename, true);
+  const List* owners = statement->roles != NIL ? roleSpecsToIds(statement->roles) : NIL;
+  Relation catalog = table_open(RelationRelationId, AccessShareLock);
+  TableScanDesc scan = table_beginscan_catalog(catalog, 0, nullptr);
+  HeapTuple tuple;
+  while ((tuple = heap_getnext(scan, ForwardScanDirection)) != nullptr) {
+    const auto* row = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    const Oid place = OidIsValid(row->reltablespace) ? row->reltablespace : MyDatabaseTableSpace;
+    if (place != from || row->relkind != RELKIND_INDEX) continue;
+    if (owners != NIL && !list_member_oid(owners, row->relowner)) continue;
+    if (is_index_of_ours(row->oid)) refuse_to_move(NameStr(row->relname));
+  }
+  table_endscan(scan);
+  table_close(catalog, AccessShareLock);
 }
 
 }  // namespace
@@ -121,6 +150,9 @@ PlannedStmt* rdmacc_without_concurrently(PlannedStmt* statement, bool read_only,
 }
 
 void rdmacc_check_index_statement(const Node* statement) {
+  if (IsA(statement, AlterTableMoveAllStmt)) {
+    return check_move_all(reinterpret_cast<const AlterTableMoveAllStmt*>(statement));
+  }
   if (!IsA(statement, AlterTableStmt)) return;
   const auto* alter = reinterpret_cast<const AlterTableStmt*>(statement);
   ListCell* cell;

@@ -110,6 +110,7 @@ void before(Node* statement) {
       note_copy(reinterpret_cast<const CopyStmt*>(statement));
       break;
     case T_AlterTableStmt:
+    case T_AlterTableMoveAllStmt:
       rdmacc_check_index_statement(statement);
       break;
     case T_CreatePublicationStmt:

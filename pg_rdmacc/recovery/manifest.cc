@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64 kMagic = UINT64CONST(0x31696e616d646d72); /* "rmdmani1" */
 constexpr const char* kSuffix = ".manifest";
+constexpr const char* kNewSuffix = ".new"; /* until it is whole */
 
 struct ManifestHead {
   uint64 magic;
@@ -53,7 +54,9 @@ bool skip(const char* path, const char* why) {
 /* False when it is not whole, or another system's. */
 bool read_manifest(const char* path, Manifest* manifest) {
   const int fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
-  if (fd < 0) return false;
+  if (fd < 0) {
+    ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
+  }
   ManifestHead head;
   struct stat status;
   bool whole = read_part(fd, &head, sizeof(head)) && head.magic == kMagic &&
@@ -110,6 +113,14 @@ bool parse_manifest_name(const char* name, XLogRecPtr* redo) {
   return true;
 }
 
+bool parse_table_file_name(const char* name, unsigned* table, XLogRecPtr* redo) {
+  unsigned long long number = 0;
+  int used = 0;
+  const bool parsed = sscanf(name, "%8X.%16llX.rows%n", table, &number, &used) == 2 && used > 0;
+  *redo = number;
+  return parsed && name[used] == '\0';
+}
+
 bool is_needed(const Manifest* manifest, unsigned table, XLogRecPtr redo) {
   if (redo >= manifest->redo) return true; /* of it, or of one that is just made */
   for (uint32 i = 0; i < manifest->count; i++) {
@@ -122,10 +133,36 @@ bool is_too_old(const Manifest* manifest, const char* name) {
   XLogRecPtr redo = 0;
   if (parse_manifest_name(name, &redo)) return redo < manifest->redo;
   unsigned table = 0;
-  unsigned long long file = 0;
-  int used = 0;
-  if (sscanf(name, "%8X.%16llX.rows%n", &table, &file, &used) != 2 || used == 0) return false;
-  return !is_needed(manifest, table, file);
+  return parse_table_file_name(name, &table, &redo) && !is_needed(manifest, table, redo);
+}
+
+/* A manifest comes last, and names files of its own redo and of earlier ones. */
+bool is_unfinished(const char* name, XLogRecPtr newest) {
+  unsigned table = 0;
+  XLogRecPtr redo = 0;
+  if (parse_table_file_name(name, &table, &redo)) return redo > newest;
+  const Size length = strlen(name);
+  return length > strlen(kNewSuffix) && strcmp(name + length - strlen(kNewSuffix), kNewSuffix) == 0;
+}
+
+XLogRecPtr newest_manifest(void) {
+  XLogRecPtr newest = InvalidXLogRecPtr;
+  DIR* folder = AllocateDir(RDMACC_CHECKPOINT_FOLDER);
+  struct dirent* entry;
+  while ((entry = ReadDir(folder, RDMACC_CHECKPOINT_FOLDER)) != nullptr) {
+    XLogRecPtr redo = 0;
+    if (parse_manifest_name(entry->d_name, &redo)) newest = Max(newest, redo);
+  }
+  FreeDir(folder);
+  return newest;
+}
+
+void remove_file(const char* name) {
+  char path[MAXPGPATH * 2];
+  snprintf(path, sizeof(path), "%s/%s", RDMACC_CHECKPOINT_FOLDER, name);
+  if (unlink(path) != 0) {
+    ereport(LOG, (errcode_for_file_access(), errmsg("could not remove file \"%s\": %m", path)));
+  }
 }
 
 void write_part(int fd, const char* path, const void* from, Size bytes) {
@@ -170,7 +207,7 @@ void rdmacc_manifest_write(const Manifest* manifest) {
   char path[MAXPGPATH];
   char new_path[MAXPGPATH];
   manifest_path(path, manifest->redo, kSuffix);
-  manifest_path(new_path, manifest->redo, ".new");
+  manifest_path(new_path, manifest->redo, kNewSuffix);
   const ManifestHead head = {kMagic,        manifest->system_id, manifest->redo,
                              manifest->end, manifest->timeline,  manifest->count};
   const pg_crc32c crc = checksum(&head, manifest->tables);
@@ -194,12 +231,17 @@ void rdmacc_manifest_remove_older(const Manifest* manifest) {
   DIR* folder = AllocateDir(RDMACC_CHECKPOINT_FOLDER);
   struct dirent* entry;
   while ((entry = ReadDir(folder, RDMACC_CHECKPOINT_FOLDER)) != nullptr) {
-    if (!is_too_old(manifest, entry->d_name)) continue;
-    char path[MAXPGPATH * 2];
-    snprintf(path, sizeof(path), "%s/%s", RDMACC_CHECKPOINT_FOLDER, entry->d_name);
-    if (unlink(path) != 0) {
-      ereport(LOG, (errcode_for_file_access(), errmsg("could not remove file \"%s\": %m", path)));
-    }
+    if (is_too_old(manifest, entry->d_name)) remove_file(entry->d_name);
+  }
+  FreeDir(folder);
+}
+
+void rdmacc_manifest_remove_unfinished(void) {
+  const XLogRecPtr newest = newest_manifest();
+  DIR* folder = AllocateDir(RDMACC_CHECKPOINT_FOLDER);
+  struct dirent* entry;
+  while ((entry = ReadDir(folder, RDMACC_CHECKPOINT_FOLDER)) != nullptr) {
+    if (is_unfinished(entry->d_name, newest)) remove_file(entry->d_name);
   }
   FreeDir(folder);
 }

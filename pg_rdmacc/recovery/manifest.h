@@ -36,6 +36,8 @@ bool rdmacc_manifest_read(XLogRecPtr until, Manifest* manifest);
 void rdmacc_manifest_write(const Manifest* manifest);
 /* Removes the files that no checkpoint from `manifest` on needs. */
 void rdmacc_manifest_remove_older(const Manifest* manifest);
+/* Removes what a checkpoint that has failed, or was killed, has left. None may be under way. */
+void rdmacc_manifest_remove_unfinished(void);
 /* Is there anything? */
 bool rdmacc_checkpoints_exist(void);
 }

@@ -68,7 +68,8 @@ void finish(bool) { rdmacc_gathered_forget(&filling); }
 
 void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, CommandId cid, int,
                          struct BulkInsertStateData*) {
-  CHECK(nslots > 0 && cid != InvalidCommandId);
+  CHECK(nslots >= 0 && cid != InvalidCommandId);
+  if (nslots == 0) return; /* COPY flushes all of its partitions' buffers, and some are empty */
   rdmacc_override_indexes(rel, rdmacc_table_to_write(rel));
   RdmaccTable table = *rdmacc_table(rel);
   const RdmaccLoadTarget target = rdmacc_batch_target(rel, &table, cid);

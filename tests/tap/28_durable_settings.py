@@ -166,10 +166,48 @@ def tables_that_rest_keep_their_files(box):
     box.psql("DROP TABLE small")
 
 
+def path_in_folder(box, name):
+    return os.path.join(box.dir, "data", "pg_rdmacc", name)
+
+
+def what_a_checkpoint_has_left(box):
+    """One that was killed, or found no room: its files go with the next one."""
+    left = ["000000FF.FFFFFFFFFFFF0000.rows", "FFFFFFFFFFFF0000.new"]
+    for name in left:
+        with open(path_in_folder(box, name), "wb") as file:
+            file.write(b"some of it")
+        os.chmod(path_in_folder(box, name), 0o666)
+    box.psql("INSERT INTO t VALUES (-1, 0)")
+    box.psql("SELECT rdmacc.checkpoint()")
+    equal([name for name in left if os.path.exists(path_in_folder(box, name))], [], "files that are left")
+    box.psql("DELETE FROM t WHERE id = -1")
+
+
+def a_manifest_that_cannot_be_read(box):
+    """The log says so, and nothing of a checkpoint that is not there."""
+    box.stop()
+    path = path_in_folder(box, os.path.basename(checkpoint_files(box, ".manifest")[0]))
+    before = os.stat(path)
+    os.chown(path, 0, 0)
+    os.chmod(path, 0o600)
+    seen = len(box.log_text())
+    box.start()
+    try:
+        eventually(lambda: "Permission denied" in box.log_text()[seen:], "why", 30)
+        true("no whole checkpoint" not in box.log_text()[seen:], "another reason")
+    finally:
+        os.chown(path, before.st_uid, before.st_gid)
+    box.stop("immediate")
+    box.start()
+    outage.wait_for_rows(box)
+    equal(box.psql(COUNT), EXPECTED, "rows afterwards")
+
+
 def slot_is_held(box):
     fails_with(box, "SELECT pg_drop_replication_slot('rdmacc')", "55006")
 
 
-run(set_up, tables_that_rest_keep_their_files, slot_is_held, wal_that_is_not_kept, memory_over_rows_on_disk, calvin_does_not_write,
+run(set_up, tables_that_rest_keep_their_files, what_a_checkpoint_has_left, slot_is_held,
+    a_manifest_that_cannot_be_read, wal_that_is_not_kept, memory_over_rows_on_disk, calvin_does_not_write,
     damaged_rows, rows_of_another_version, lost_manifest,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
