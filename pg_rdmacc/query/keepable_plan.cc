@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/keepable_plan.h"
 
 #include "pg_rdmacc/plan/scan.h"
+#include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/relation/access_method.h"
 
 extern "C" {
@@ -16,9 +17,10 @@ extern "C" {
 
 namespace {
 
-/* One that not every role may execute is asked for its permission when an executor is made. */
+/* One that not every role may execute is asked for its permission when an executor is made, and so
+ * is what it does to the journal. */
 bool is_unkeepable_function(Oid function, void*) {
-  if (function >= FirstNormalObjectId) return true;
+  if (function >= FirstNormalObjectId || rdmacc_function_spoils_journals(function)) return true;
   const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
   if (!HeapTupleIsValid(tuple)) return true;
   const bool has_permissions = !heap_attisnull(tuple, Anum_pg_proc_proacl, nullptr);

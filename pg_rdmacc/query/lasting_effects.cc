@@ -48,9 +48,8 @@ bool has_lasting_effect(Oid function) {
   }
 }
 
-/* An attempt that is rolled back gives these locks away, and what they guard may lie elsewhere.
- * What is a transaction by itself has done nothing under them yet that is told. */
-bool locks_for_block(Oid function) {
+/* An attempt that is rolled back gives these locks away, and what they guard may lie elsewhere. */
+bool locks_for_transaction(Oid function) {
   switch (function) {
     case F_PG_ADVISORY_XACT_LOCK_INT8:
     case F_PG_ADVISORY_XACT_LOCK_SHARED_INT8:
@@ -60,7 +59,7 @@ bool locks_for_block(Oid function) {
     case F_PG_ADVISORY_XACT_LOCK_SHARED_INT4_INT4:
     case F_PG_TRY_ADVISORY_XACT_LOCK_INT4_INT4:
     case F_PG_TRY_ADVISORY_XACT_LOCK_SHARED_INT4_INT4:
-      return !rdmacc_journal_is_alone();
+      return true;
     default:
       return false;
   }
@@ -88,17 +87,25 @@ bool may_reach_outside(Oid function) {
   return language == ClanguageId ? changes_something : !is_trusted(language);
 }
 
+/* What is a transaction by itself has done nothing under its locks yet that is told. */
+bool spoils(Oid function) {
+  return has_lasting_effect(function) ||
+         (locks_for_transaction(function) && !rdmacc_journal_is_alone()) ||
+         may_reach_outside(function);
+}
+
 void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* argument) {
   if (previous_access != nullptr) previous_access(access, class_id, object, sub_id, argument);
   if (access != OAT_FUNCTION_EXECUTE || !rdmacc_journal_is_open()) return;
   /* Without a statement the client has called it by the protocol's function message. */
-  if (debug_query_string == nullptr || has_lasting_effect(object) || locks_for_block(object) ||
-      may_reach_outside(object)) {
-    rdmacc_journal_spoil();
-  }
+  if (debug_query_string == nullptr || spoils(object)) rdmacc_journal_spoil();
 }
 
 }  // namespace
+
+bool rdmacc_function_spoils_journals(Oid function) {
+  return has_lasting_effect(function) || locks_for_transaction(function);
+}
 
 bool rdmacc_code_may_reach_outside(const DoStmt* statement) {
   const char* name = "plpgsql";

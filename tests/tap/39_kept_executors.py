@@ -126,6 +126,22 @@ def canceled_within(box):
     true("leak" not in box.log_text(), "the server warns of no leak")
 
 
+def blocks_that_cannot_be_run_again(box):
+    """A statement that was executed often before ends a block's journal like one that never was."""
+    box.psql("CREATE SEQUENCE numbers")
+    for call in ("pg_advisory_lock(id)", "pg_advisory_xact_lock(id)", "pg_try_advisory_xact_lock(id, 1)",
+                 "pg_try_advisory_lock_shared(id)", "setval('numbers', id)"):
+        session = Session(box)
+        session.run("SET rdmacc.protocol = occ; SET plan_cache_mode = force_generic_plan;"
+                    f"PREPARE effect(int) AS SELECT {call} IS NULL FROM t WHERE id = $1;")
+        session.run("EXECUTE effect(7);" * 8)
+        session.run("SELECT pg_advisory_unlock_all(); BEGIN; EXECUTE effect(7);"
+                    "UPDATE t SET v = v + 1 WHERE id = 8;")
+        box.psql("SET rdmacc.protocol = occ; UPDATE t SET v = v + 1 WHERE id = 8")
+        matches("40001", session.run("COMMIT;"), f"a conflict after {call}")
+        session.close()
+
+
 def statements_are_counted(box):
     """Whichever library is named first: with another one before ours nothing is kept."""
     for libraries, kept in (("pg_rdmacc,pg_stat_statements", "2"), ("pg_stat_statements,pg_rdmacc", "0")):
@@ -146,4 +162,4 @@ def statements_are_counted(box):
 
 
 run(set_up, portals_beside_each_other, an_error_under_other_portals, other_sessions_change_the_table,
-    memory_does_not_grow, canceled_within, statements_are_counted)
+    memory_does_not_grow, canceled_within, blocks_that_cannot_be_run_again, statements_are_counted)
