@@ -81,11 +81,11 @@ void run_once(const Utility* utility, DestReceiver* receiver, QueryCompletion* c
   PG_END_TRY();
 }
 
-/* It has no effect that a ROLLBACK takes back, and tells nothing that others can change. */
+/* It has no effect that a ROLLBACK takes back, and tells nothing that others can change. (SHOW may
+ * tell what a function has set to a value that it has read.) */
 bool leaves_nothing(const Node* node) {
   switch (nodeTag(node)) {
     case T_PrepareStmt:
-    case T_VariableShowStmt:
       return true;
     case T_ExplainStmt:
       return !analyzes(reinterpret_cast<const ExplainStmt*>(node));

@@ -139,6 +139,13 @@ def what_the_client_was_told_has_to_come_again(box):
     equal((said, value(box, 6)), ("", 2), "additions of both")
     _, said, _ = loses_at_commit(box, "UPDATE t SET v = 5 WHERE id = 6 AND v = 0;\n" + WRITE)
     matches("40001", said, "another number of rows")
+    for value_set, differs in (("v", True), ("v < 100", False)):
+        _, said, _ = loses_at_commit(box, "DO $$ BEGIN PERFORM set_config('my.value',"
+                                     f" (SELECT {value_set} FROM t WHERE id = 6)::text, true); END $$;\n"
+                                     "SHOW my.value;\nSHOW work_mem;\n" + WRITE)
+        equal("statement 2 would now return something else: SHOW my.value" in said, differs,
+              f"a setting that has been {value_set}")
+        equal(said == "", not differs, f"COMMIT after {value_set}")
 
 
 def errors_come_again_too(box):
