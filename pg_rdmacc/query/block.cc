@@ -8,6 +8,7 @@
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/xact/current_reads.h"
+#include "pg_rdmacc/xact/given_numbers.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -72,6 +73,7 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
     check_after_waits(waits);
+    rdmacc_check_numbers();
   }
   PG_CATCH();
   {
@@ -122,6 +124,7 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
       rdmacc_end_lone_statement(&held->rows);
     } else {
       check_after_waits(waits);
+      rdmacc_check_numbers();
     }
   }
   PG_CATCH();
@@ -147,6 +150,7 @@ bool try_commit(void) {
     /* As at the commit, which is next: so they may fail here, and it may be early. */
     AfterTriggerFireDeferred();
     rdmacc_check_unique(nullptr);
+    rdmacc_check_numbers();
     if (rdmacc_engine_may_commit_early()) rdmacc_commit_engine_early();
     if (rdmacc_engine_may_prepare_early()) rdmacc_prepare_engine_early();
   }
@@ -207,8 +211,14 @@ void rdmacc_run_step_alone(const RdmaccStep* step) {
   PG_END_TRY();
 }
 
+void rdmacc_prepare_block(void) {
+  if (rdmacc_numbers_are_settled()) return;
+  EndTransactionBlock(false); /* as an error of it does */
+  rdmacc_check_numbers();
+}
+
 void rdmacc_commit_block(void) {
-  if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used()) return;
+  if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used()) return rdmacc_prepare_block();
   const MemoryContext context = CurrentMemoryContext;
   rdmacc_begin_losses();
   PG_TRY();

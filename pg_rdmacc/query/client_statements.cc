@@ -124,6 +124,8 @@ bool cannot_be_run_again(const Node* node) {
       return true;
     case T_VariableSetStmt:
       return sets_what_cannot_be_set_again(reinterpret_cast<const VariableSetStmt*>(node));
+    case T_DiscardStmt: /* a number that is given again is not what currval() tells behind it */
+      return reinterpret_cast<const DiscardStmt*>(node)->target == DISCARD_SEQUENCES;
     default:
       return false;
   }
@@ -158,6 +160,9 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
       return run_savepoint(utility, receiver, completion);
     case TRANS_STMT_COMMIT:
       if (!IsAbortedTransactionBlockState()) rdmacc_commit_block();
+      break;
+    case TRANS_STMT_PREPARE:
+      if (!IsAbortedTransactionBlockState()) rdmacc_prepare_block();
       break;
     default:
       break;

@@ -218,6 +218,8 @@ void drain(CopyInput* input) {
   while (read_copied(input, rest, sizeof rest) > 0) CHECK_FOR_INTERRUPTS();
 }
 
+bool runs_copy;
+
 FILE* open_stream(CopyInput* input) {
   const cookie_io_functions_t functions = {
       .read = read_copied, .write = nullptr, .seek = nullptr, .close = nullptr};
@@ -239,6 +241,8 @@ void end_input(CopyInput* input) {
 }
 
 }  // namespace
+
+bool rdmacc_runs_copy(void) { return runs_copy; }
 
 const CopyStmt* rdmacc_copy_from_client(const Node* node) {
   if (!IsA(node, CopyStmt)) return nullptr;
@@ -279,11 +283,14 @@ void rdmacc_run_copy_from_client(const CopyStmt* statement, RdmaccSent* sent, vo
   whereToSendOutput = DestNone;
   PG_TRY();
   {
+    runs_copy = true;
     run(argument);
     drain(&input);
+    runs_copy = false;
   }
   PG_CATCH();
   {
+    runs_copy = false;
     const bool told = input.begun;
     end_input(&input);
     if (told) PG_RE_THROW();

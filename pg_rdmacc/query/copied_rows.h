@@ -14,6 +14,9 @@ const CopyStmt* rdmacc_copy_from_client(const Node* statement);
  * Locks the table as COPY does. */
 bool rdmacc_copy_may_come_again(const CopyStmt* statement, bool alone);
 
+/* COPY FROM STDIN of a journal is being run. */
+bool rdmacc_runs_copy(void);
+
 /* Calls `run`, which executes the statement. What the journal has of its data comes first; what
  * follows is asked of the client, and kept, unless the statement has ended before: then no more
  * comes. */

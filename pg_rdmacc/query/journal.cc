@@ -1,5 +1,7 @@
 #include "pg_rdmacc/query/journal.h"
 
+#include "pg_rdmacc/xact/given_numbers.h"
+
 extern "C" {
 #include "access/xact.h"
 #include "utils/datum.h"
@@ -119,6 +121,7 @@ void rdmacc_journal_spoil(void) { is_open = false; }
 
 void rdmacc_journal_forget(void) {
   is_open = is_alone = has_copied = false;
+  rdmacc_numbers_forget();
   if (statements == NIL) return;
   statements = NIL;
   copied_bytes = 0;

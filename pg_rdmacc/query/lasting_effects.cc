@@ -1,7 +1,10 @@
 #include "pg_rdmacc/query/lasting_effects.h"
 
+#include "pg_rdmacc/query/copied_rows.h"
 #include "pg_rdmacc/query/journal.h"
+#include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/xact/given_numbers.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -37,11 +40,21 @@ bool has_lasting_effect(Oid function) {
     case F_PG_ADVISORY_UNLOCK_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_SHARED_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_ALL:
-    /* Of a plan that was made outside of a block; within one it is noted. */
-    case F_CURRVAL:
-    case F_LASTVAL:
     case F_SETVAL_REGCLASS_INT8:
     case F_SETVAL_REGCLASS_INT8_BOOL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Plans have others in their place (draw_plans.h), but not arguments of EXECUTE and CALL, and not
+ * what stands in an SQL function's place. */
+bool draws_or_tells_number(Oid function) {
+  switch (function) {
+    case F_NEXTVAL:
+    case F_CURRVAL:
+    case F_LASTVAL:
       return true;
     default:
       return false;
@@ -87,6 +100,16 @@ bool may_reach_outside(Oid function) {
   return language == ClanguageId ? changes_something : !is_trusted(language);
 }
 
+/* Numbers that are not noted another attempt draws anew, as COPY and a statement alone may, and the
+ * session tells the last one drawn (given_numbers.h). */
+void note_unnoted_number(Oid function) {
+  if (function == F_NEXTVAL && (rdmacc_runs_copy() || rdmacc_journal_is_alone())) return;
+  rdmacc_journal_spoil();
+  if (rdmacc_numbers_are_settled()) return;
+  rdmacc_raise_lost(
+      "The block was run again after a conflict, and draws other numbers of sequences.");
+}
+
 /* What is a transaction by itself has done nothing under its locks yet that is told. */
 bool spoils(Oid function) {
   return has_lasting_effect(function) ||
@@ -96,7 +119,9 @@ bool spoils(Oid function) {
 
 void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* argument) {
   if (previous_access != nullptr) previous_access(access, class_id, object, sub_id, argument);
-  if (access != OAT_FUNCTION_EXECUTE || !rdmacc_journal_is_open()) return;
+  if (access != OAT_FUNCTION_EXECUTE) return;
+  if (rdmacc_journal_count() > 0 && draws_or_tells_number(object)) note_unnoted_number(object);
+  if (!rdmacc_journal_is_open()) return;
   /* Without a statement the client has called it by the protocol's function message. */
   if (debug_query_string == nullptr || spoils(object)) rdmacc_journal_spoil();
 }
@@ -104,7 +129,8 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
 }  // namespace
 
 bool rdmacc_function_spoils_journals(Oid function) {
-  return has_lasting_effect(function) || locks_for_transaction(function);
+  return has_lasting_effect(function) || locks_for_transaction(function) ||
+         draws_or_tells_number(function);
 }
 
 bool rdmacc_code_may_reach_outside(const DoStmt* statement) {

@@ -1,5 +1,8 @@
 #include "pg_rdmacc/query/noted_draws.h"
 
+#include "pg_rdmacc/query/lost_attempt.h"
+#include "pg_rdmacc/xact/given_numbers.h"
+
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
@@ -74,9 +77,37 @@ Value drawn(Oid function, Oid object, Draw draw) {
   return value;
 }
 
+/* Its journal may be spoiled. */
+bool in_block(void) { return rdmacc_journal_count() > 0 && !rdmacc_journal_is_alone(); }
+
+/* draw() returns int64. */
+template <typename Draw>
+int64 number_of(Oid sequence, Draw draw) {
+  const auto draw_and_keep = [&] {
+    const int64 number = draw();
+    if (in_block()) rdmacc_number_drawn(sequence, number);
+    return number;
+  };
+  const int64 number = drawn<int64>(F_NEXTVAL, sequence, draw_and_keep);
+  if (in_block()) rdmacc_number_given(sequence, number);
+  return number;
+}
+
 /* The number that was drawn last may be COPY's, which draws another one the next time. */
 void note_that_it_tells_a_number(void) {
-  if (rdmacc_journal_has_copied()) rdmacc_journal_spoil();
+  if (!rdmacc_journal_has_copied()) return;
+  rdmacc_journal_spoil();
+  if (rdmacc_numbers_are_given_again()) {
+    rdmacc_raise_lost(
+        "The block was run again after a conflict, in which COPY may have drawn other numbers of "
+        "a sequence.");
+  }
+}
+
+[[noreturn]] void raise_unknown_number(void) {
+  rdmacc_raise_lost(
+      "The block was run again after a conflict, and asks for a sequence's number that only an "
+      "earlier attempt has drawn.");
 }
 
 /* As for an INSERT into the table whose column it is: what an INSERT could not draw is not drawn in
@@ -101,7 +132,7 @@ void rdmacc_note_draws_of(RdmaccSent* sent) {
 
 Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS) {
   const Oid sequence = PG_GETARG_OID(0);
-  PG_RETURN_INT64(drawn<int64>(F_NEXTVAL, sequence, [&] {
+  PG_RETURN_INT64(number_of(sequence, [&] {
     return DatumGetInt64(DirectFunctionCall1(nextval_oid, ObjectIdGetDatum(sequence)));
   }));
 }
@@ -109,23 +140,23 @@ Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS) {
 Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
   note_that_it_tells_a_number();
   const Oid sequence = PG_GETARG_OID(0);
-  PG_RETURN_INT64(drawn<int64>(F_CURRVAL, sequence, [&] {
-    return DatumGetInt64(DirectFunctionCall1(currval_oid, ObjectIdGetDatum(sequence)));
-  }));
+  int64 number = DatumGetInt64(DirectFunctionCall1(currval_oid, ObjectIdGetDatum(sequence)));
+  if (in_block() && !rdmacc_current_number(sequence, &number)) raise_unknown_number();
+  PG_RETURN_INT64(number);
 }
 
 Datum rdmacc_noted_lastval(PG_FUNCTION_ARGS) {
   static_cast<void>(fcinfo);
   note_that_it_tells_a_number();
-  PG_RETURN_INT64(drawn<int64>(F_LASTVAL, InvalidOid, [] {
-    return DatumGetInt64(DirectFunctionCall1(lastval, static_cast<Datum>(0)));
-  }));
+  int64 number = DatumGetInt64(DirectFunctionCall1(lastval, static_cast<Datum>(0)));
+  if (in_block() && !rdmacc_last_number(&number)) raise_unknown_number();
+  PG_RETURN_INT64(number);
 }
 
 Datum rdmacc_noted_identity(PG_FUNCTION_ARGS) {
   const Oid sequence = PG_GETARG_OID(0);
-  PG_RETURN_INT64(drawn<int64>(F_NEXTVAL, sequence,
-                               [&] { return nextval_internal(sequence, !may_insert(sequence)); }));
+  PG_RETURN_INT64(
+      number_of(sequence, [&] { return nextval_internal(sequence, !may_insert(sequence)); }));
 }
 
 Datum rdmacc_noted_uuid(PG_FUNCTION_ARGS) {

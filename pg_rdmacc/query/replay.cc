@@ -8,6 +8,7 @@
 #include "pg_rdmacc/query/sent_statement.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/current_reads.h"
+#include "pg_rdmacc/xact/given_numbers.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -136,6 +137,7 @@ void run_journal_again(void) {
   MemoryContext memory =
       AllocSetContextCreate(TopMemoryContext, "rdmacc replay", ALLOCSET_DEFAULT_SIZES);
   volatile int begun = 0;
+  rdmacc_numbers_begin_attempt();
   PG_TRY();
   {
     whereToSendOutput = DestNone; /* NOTICEs have been sent */
@@ -205,6 +207,14 @@ bool try_again(QueryDesc* query, MemoryContext context) {
 }
 
 }  // namespace
+
+void rdmacc_check_numbers(void) {
+  if (rdmacc_numbers_are_settled()) return;
+  CHECK(!rdmacc_journal_is_alone());
+  bridge_stat_add_replay(lost_protocol, 0, 0, true);
+  rdmacc_raise_lost(
+      "The block was run again after a conflict, and has drawn other numbers of sequences.");
+}
 
 bool rdmacc_replaying(void) { return replaying; }
 

@@ -32,6 +32,10 @@ void rdmacc_begin_losses(void);
  * statement. */
 bool rdmacc_take_loss(MemoryContext context, bool told_already);
 
+/* At the end of what may have been run again: 40001 if the session, after this attempt, would tell
+ * numbers of sequences that another one has drawn (given_numbers.h). */
+void rdmacc_check_numbers(void);
+
 /* Runs the block again up to where it lost. The query, if it was one, is to be started anew
  * (rdmacc_start_attempt). Conflicts on the way count like others. */
 void rdmacc_come_to(QueryDesc* query, MemoryContext context);
