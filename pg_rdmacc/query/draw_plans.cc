@@ -8,6 +8,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
 #include "optimizer/planner.h"
 #include "utils/builtins.h"
@@ -41,6 +42,7 @@ const char* replacement_of(Oid function) {
 
 /* As PostgreSQL's headers declare them for C. */
 bool (*walker(void))();
+bool (*walker_in_place(void))();
 Node* (*mutator(void))();
 
 bool draws(Node* node, void* context) {
@@ -65,6 +67,16 @@ Oid function_named(const char* name, Oid argument) {
   const oidvector* arguments = buildoidvector(&argument, OidIsValid(argument) ? 1 : 0);
   return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
                          PointerGetDatum(arguments), ObjectIdGetDatum(schema));
+}
+
+void replace_in_place(FuncExpr* call) {
+  const char* name = replacement_of(call->funcid);
+  if (name == nullptr) return;
+  const bool of_sequence = call->funcid == F_NEXTVAL || call->funcid == F_CURRVAL;
+  const Oid function = function_named(name, of_sequence ? REGCLASSOID : InvalidOid);
+  if (!OidIsValid(function)) return;
+  CHECK(list_length(call->args) == (of_sequence ? 1 : 0));
+  call->funcid = function;
 }
 
 /* Of identity columns, with the type of the column. */
@@ -92,27 +104,62 @@ Node* replace(Node* node, void* context) {
     if (call != nullptr) return call;
   }
   Node* copy = expression_tree_mutator(node, mutator(), context);
-  if (!IsA(copy, FuncExpr)) return copy;
-  auto* call = reinterpret_cast<FuncExpr*>(copy);
-  const char* name = replacement_of(call->funcid);
-  if (name == nullptr) return copy;
-  const bool of_sequence = call->funcid == F_NEXTVAL || call->funcid == F_CURRVAL;
-  const Oid argument = of_sequence ? REGCLASSOID : InvalidOid;
-  const Oid function = function_named(name, argument);
-  if (OidIsValid(function)) call->funcid = function;
+  if (IsA(copy, FuncExpr)) replace_in_place(reinterpret_cast<FuncExpr*>(copy));
   return copy;
 }
 
 Node* (*mutator(void))() { return reinterpret_cast<Node* (*)()>(reinterpret_cast<void*>(replace)); }
 
+bool visit(Node* node, void* context) {
+  if (node == nullptr) return false;
+  if (IsA(node, FuncExpr)) replace_in_place(reinterpret_cast<FuncExpr*>(node));
+  return expression_tree_walker(node, walker_in_place(), context);
+}
+
+bool (*walker_in_place(void))() {
+  return reinterpret_cast<bool (*)()>(reinterpret_cast<void*>(visit));
+}
+
+void visit_list(List* expressions) { visit(reinterpret_cast<Node*>(expressions), nullptr); }
+
+/* Where values of rows are computed. (Calls elsewhere end a block's journal: lasting_effects.h.) */
+void visit_plan(Plan* plan) {
+  if (plan == nullptr) return;
+  visit_list(plan->targetlist);
+  visit_list(plan->qual);
+  if (IsA(plan, ModifyTable)) {
+    const auto* modify = reinterpret_cast<const ModifyTable*>(plan);
+    visit_list(modify->returningLists);
+    visit_list(modify->onConflictSet);
+    visit_list(modify->mergeActionLists);
+  }
+  if (IsA(plan, ValuesScan)) visit_list(reinterpret_cast<ValuesScan*>(plan)->values_lists);
+  if (IsA(plan, SubqueryScan)) visit_plan(reinterpret_cast<SubqueryScan*>(plan)->subplan);
+  visit_plan(outerPlan(plan));
+  visit_plan(innerPlan(plan));
+}
+
+/* What the planner has put in the place of functions in SQL. */
+void replace_in_plan(PlannedStmt* statement) {
+  CHECK(statement->commandType != CMD_UTILITY && statement->planTree != nullptr);
+  visit_plan(statement->planTree);
+  ListCell* cell;
+  foreach (cell, statement->subplans) visit_plan(static_cast<Plan*>(lfirst(cell)));
+}
+
 /* Whether the statement is one of a block or not: its plan may be used in one later. */
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo params) {
-  if (rdmacc_replay_limit > 0 && query->commandType != CMD_UTILITY && !rdmacc_explaining() &&
-      draws(reinterpret_cast<Node*>(query), nullptr)) {
+  const bool notes =
+      rdmacc_replay_limit > 0 && query->commandType != CMD_UTILITY && !rdmacc_explaining();
+  if (notes && draws(reinterpret_cast<Node*>(query), nullptr)) {
     query = reinterpret_cast<Query*>(replace(reinterpret_cast<Node*>(query), nullptr));
   }
-  if (previous_planner != nullptr) return previous_planner(query, text, options, params);
-  return standard_planner(query, text, options, params);
+  PlannedStmt* planned = previous_planner != nullptr
+                             ? previous_planner(query, text, options, params)
+                             : standard_planner(query, text, options, params);
+  /* A plan that holds a function's expression is made anew when the function changes. */
+  if (notes && planned->invalItems != NIL) replace_in_plan(planned);
+  return planned;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 /* Plans in which nextval(), currval(), lastval(), identity columns, gen_random_uuid(), random() and
- * clock_timestamp() are functions of the extension, which note what is drawn (noted_draws.h). */
+ * clock_timestamp() are functions of the extension, which note what is drawn (noted_draws.h). So
+ * they are in what the planner puts in the place of functions in SQL. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

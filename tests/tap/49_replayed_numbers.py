@@ -98,11 +98,16 @@ def arguments_of_utility_statements(box):
 
 
 def functions_in_sql(box):
-    fits(box, "a function", "INSERT INTO parents VALUES (next_number());")
-    fits(box, "a default", "INSERT INTO parents (w) VALUES ('w');")
-    fits(box, "several", "INSERT INTO parents (w) VALUES ('w'), ('v');")
-    fits(box, "of a query", "INSERT INTO parents (w) SELECT w FROM source ORDER BY k;")
-    fits(box, "what it tells", "INSERT INTO parents (w) VALUES ('w');", "SELECT number();")
+    """Which the planner replaces by their expressions."""
+    for label, first in (("a function", "INSERT INTO parents VALUES (next_number());"),
+                         ("a default", "INSERT INTO parents (w) VALUES ('w');"),
+                         ("several", "INSERT INTO parents (w) VALUES ('w'), ('v');"),
+                         ("of a query", "INSERT INTO parents (w) SELECT w FROM source ORDER BY k;"),
+                         ("told", "INSERT INTO parents (w) VALUES ('w') RETURNING id;"),
+                         ("of a CTE", "WITH n AS (SELECT next_number() AS id) INSERT INTO parents SELECT id FROM n;")):
+        fits(box, label, first, must=True)
+    fits(box, "what it tells", "INSERT INTO parents (w) VALUES ('w');", "SELECT number();", must=True)
+    fits(box, "elsewhere", "INSERT INTO parents SELECT next_number() LIMIT next_number() - next_number() + 1;")
 
 
 def another_way(box):
