@@ -77,19 +77,19 @@ Value drawn(Oid function, Oid object, Draw draw) {
   return value;
 }
 
-/* Its journal may be spoiled. */
-bool in_block(void) { return rdmacc_journal_count() > 0 && !rdmacc_journal_is_alone(); }
+/* The journal may be spoiled. */
+bool may_come_again(void) { return rdmacc_journal_count() > 0 || rdmacc_numbers_are_kept(); }
 
 /* draw() returns int64. */
 template <typename Draw>
 int64 number_of(Oid sequence, Draw draw) {
   const auto draw_and_keep = [&] {
     const int64 number = draw();
-    if (in_block()) rdmacc_number_drawn(sequence, number);
+    if (may_come_again()) rdmacc_number_drawn(sequence, number);
     return number;
   };
   const int64 number = drawn<int64>(F_NEXTVAL, sequence, draw_and_keep);
-  if (in_block()) rdmacc_number_given(sequence, number);
+  if (may_come_again()) rdmacc_number_given(sequence, number);
   return number;
 }
 
@@ -141,7 +141,7 @@ Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
   note_that_it_tells_a_number();
   const Oid sequence = PG_GETARG_OID(0);
   int64 number = DatumGetInt64(DirectFunctionCall1(currval_oid, ObjectIdGetDatum(sequence)));
-  if (in_block() && !rdmacc_current_number(sequence, &number)) raise_unknown_number();
+  if (may_come_again() && !rdmacc_current_number(sequence, &number)) raise_unknown_number();
   PG_RETURN_INT64(number);
 }
 
@@ -149,7 +149,7 @@ Datum rdmacc_noted_lastval(PG_FUNCTION_ARGS) {
   static_cast<void>(fcinfo);
   note_that_it_tells_a_number();
   int64 number = DatumGetInt64(DirectFunctionCall1(lastval, static_cast<Datum>(0)));
-  if (in_block() && !rdmacc_last_number(&number)) raise_unknown_number();
+  if (may_come_again() && !rdmacc_last_number(&number)) raise_unknown_number();
   PG_RETURN_INT64(number);
 }
 

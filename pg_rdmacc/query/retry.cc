@@ -9,6 +9,7 @@
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/given_numbers.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -102,6 +103,39 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   return conflict;
 }
 
+void run_attempts(QueryDesc* query, RdmaccAttempt attempt) {
+  const MemoryContext context = CurrentMemoryContext;
+  CHECK(query->dest != nullptr && query->estate != nullptr);
+  RdmaccHeldRows held;
+  rdmacc_forget_attempts();
+  rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
+  query->dest = &held.receiver;
+  rdmacc_forget_owners();
+  const int retries_max = rdmacc_auto_retry;
+  int lost = 0;
+  int memory_waits = 0;
+  uint64 deleted = 0;
+  for (;;) {
+    const bool last = lost == retries_max;
+    ErrorData* error = run_once(query, attempt, &held, last, memory_waits, &deleted);
+    if (error == nullptr) break;
+    rdmacc_drop_held_rows(&held);
+    if (!rdmacc_begin_attempt(query, context, StartTransactionCommand)) ReThrowError(error);
+    rdmacc_numbers_begin_attempt();
+    CHECK(!rdmacc_transaction_used()); /* the attempt that has failed is rolled back */
+    const bool memory_short = error->sqlerrcode == ERRCODE_OUT_OF_MEMORY;
+    FreeErrorData(error);
+    if (memory_short) {
+      rdmacc_wait_for_memory(memory_waits++);
+      continue;
+    }
+    rdmacc_back_off(++lost, retries_max);
+  }
+  query->estate->es_processed += deleted;
+  rdmacc_release_held_rows(&held, query->estate->es_query_cxt);
+  query->dest = held.real;
+}
+
 }  // namespace
 
 bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, uint64 count) {
@@ -132,35 +166,12 @@ bool rdmacc_may_run_again(const QueryDesc* query) {
 }
 
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
-  const MemoryContext context = CurrentMemoryContext;
-  CHECK(query->dest != nullptr && query->estate != nullptr);
-  RdmaccHeldRows held;
-  rdmacc_forget_attempts();
-  rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
-  query->dest = &held.receiver;
-  rdmacc_forget_owners();
-  const int retries_max = rdmacc_auto_retry;
-  int lost = 0;
-  int memory_waits = 0;
-  uint64 deleted = 0;
-  for (;;) {
-    const bool last = lost == retries_max;
-    ErrorData* error = run_once(query, attempt, &held, last, memory_waits, &deleted);
-    if (error == nullptr) break;
-    rdmacc_drop_held_rows(&held);
-    if (!rdmacc_begin_attempt(query, context, StartTransactionCommand)) ReThrowError(error);
-    CHECK(!rdmacc_transaction_used()); /* the attempt that has failed is rolled back */
-    const bool memory_short = error->sqlerrcode == ERRCODE_OUT_OF_MEMORY;
-    FreeErrorData(error);
-    if (memory_short) {
-      rdmacc_wait_for_memory(memory_waits++);
-      continue;
-    }
-    rdmacc_back_off(++lost, retries_max);
-  }
-  query->estate->es_processed += deleted;
-  rdmacc_release_held_rows(&held, query->estate->es_query_cxt);
-  query->dest = held.real;
+  rdmacc_numbers_keep(true);
+  PG_TRY();
+  { run_attempts(query, attempt); }
+  PG_FINALLY();
+  { rdmacc_numbers_keep(false); }
+  PG_END_TRY();
 }
 
 void rdmacc_retry_init(void) { rdmacc_new_attempt_init(); }

@@ -22,6 +22,7 @@ List* sequences;      /* Sequence*, in `memory` */
 Sequence* drawn_last;
 Sequence* given_last; /* to this attempt */
 bool again;
+bool kept;
 bool refused; /* a number that the attempt has asked for: a function may have caught the error */
 
 Sequence* find_or_add(Oid sequence) {
@@ -43,15 +44,21 @@ Sequence* find_or_add(Oid sequence) {
 
 bool session_tells(const Sequence* one) { return one->is_given && one->given == one->drawn; }
 
-/* `drawn`: an attempt has drawn what the session tells. */
-bool tell_from_before(Sequence* one, bool drawn, int64* number) {
-  if (!drawn) {
-    one->known_before = true;
-    one->before = *number;
+/* Of the sequences that an attempt has drawn from last, and this one was given of, if there are.
+ * What is drawn without a note has come later. */
+bool tell(Sequence* asked, const Sequence* drawn, const Sequence* given, int64* number) {
+  if (drawn == nullptr || drawn->drawn != *number) {
+    asked->known_before = asked->known_before || drawn == nullptr;
+    if (drawn == nullptr) asked->before = *number;
+    return true;
   }
-  refused = refused || !one->known_before;
-  *number = one->before;
-  return one->known_before;
+  if (given != nullptr) {
+    *number = given->given;
+    return true;
+  }
+  refused = refused || !asked->known_before;
+  *number = asked->before;
+  return asked->known_before;
 }
 
 }  // namespace
@@ -75,18 +82,19 @@ void rdmacc_number_drawn(Oid sequence, int64 number) {
 bool rdmacc_current_number(Oid sequence, int64* number) {
   CHECK(OidIsValid(sequence));
   Sequence* one = find_or_add(sequence);
-  if (!one->is_given) return tell_from_before(one, one->is_drawn, number);
-  if (!session_tells(one)) *number = one->given;
-  return true;
+  return tell(one, one->is_drawn ? one : nullptr, one->is_given ? one : nullptr, number);
 }
 
 bool rdmacc_last_number(int64* number) {
-  if (given_last == nullptr) {
-    return tell_from_before(find_or_add(InvalidOid), drawn_last != nullptr, number);
-  }
-  if (given_last != drawn_last || !session_tells(given_last)) *number = given_last->given;
-  return true;
+  return tell(find_or_add(InvalidOid), drawn_last, given_last, number);
 }
+
+void rdmacc_numbers_keep(bool keep) {
+  kept = keep;
+  rdmacc_numbers_forget();
+}
+
+bool rdmacc_numbers_are_kept(void) { return kept; }
 
 void rdmacc_numbers_begin_attempt(void) {
   ListCell* cell;
@@ -110,6 +118,7 @@ bool rdmacc_numbers_are_settled(void) {
 bool rdmacc_numbers_are_given_again(void) { return again; }
 
 void rdmacc_numbers_forget(void) {
+  if (kept) return;
   again = refused = false;
   drawn_last = given_last = nullptr;
   if (sequences == NIL) return;

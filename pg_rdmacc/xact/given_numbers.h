@@ -1,20 +1,20 @@
-/* Numbers of sequences, as currval() and lastval() tell them in a block that is run again.
+/* Numbers of sequences, as currval() and lastval() tell them in what is run again.
  *
- * A statement that is run again is given the numbers that an earlier attempt has drawn.
- * PostgreSQL's session knows nothing of that: it tells the number that was drawn
- * last, in whichever attempt. Until an attempt has come to that number, what it was given last is
- * told instead; and what was told before the block drew any, if a number was asked for then.
+ * PostgreSQL's session tells the number that was drawn last, in whichever attempt. Statements of a
+ * block are given the numbers again that an earlier attempt has drawn, and until an attempt has
+ * come to the last of them, what it was given last is told instead. (A statement alone draws anew.)
+ * Before that it is told what the session told before any attempt drew, if that was asked for.
  *
- * Invariant: when the statement that has lost, or COMMIT, ends without an error, the attempt has
- * been given, or has drawn, the last number of each sequence of which an attempt has drawn one, and
- * the same sequence last, so that from there on the session tells what belongs to this attempt
- * (rdmacc_numbers_are_settled). */
+ * Invariant: when the statement of a block that has lost, or COMMIT, ends without an error, the
+ * attempt has been given, or has drawn, the last number of each sequence of which an attempt has
+ * drawn one, and the same sequence last, so that from there on the session tells what belongs to
+ * this attempt (rdmacc_numbers_are_settled). */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 
 extern "C" {
 
-/* Within a block that may have been run again, or may be: */
+/* Within a block, or a statement alone, that may have been run again, or may be: */
 
 /* The session has drawn it. It is given as well. */
 void rdmacc_number_drawn(Oid sequence, int64 number);
@@ -27,7 +27,7 @@ bool rdmacc_last_number(int64* number);
 
 /* ---- */
 
-/* A block is run again from its BEGIN on. */
+/* A block is run again from its BEGIN on, or a statement alone. */
 void rdmacc_numbers_begin_attempt(void);
 
 /* True for the first attempt. */
@@ -36,6 +36,10 @@ bool rdmacc_numbers_are_settled(void);
 /* The attempt is not the first one of its block. */
 bool rdmacc_numbers_are_given_again(void);
 
-/* The transaction has ended. */
+/* The transaction has ended, which is none of a query's attempts. */
 void rdmacc_numbers_forget(void);
+
+/* A query alone begins, which may have several attempts, or has ended. */
+void rdmacc_numbers_keep(bool keep);
+bool rdmacc_numbers_are_kept(void);
 }

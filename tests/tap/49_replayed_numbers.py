@@ -2,7 +2,8 @@
 """Numbers of sequences in transaction blocks that the server runs again: whatever way they are drawn,
 currval() and lastval() tell those of the attempt that commits, or the client gets 40001."""
 
-from harness import Session, equal, matches, run, true
+from hammer import retries
+from harness import Session, equal, eventually, matches, run, true
 
 SET_UP = """
 CREATE TABLE hot (k int PRIMARY KEY, v int) USING rdmacc;
@@ -168,6 +169,31 @@ def before_the_block(box):
     session.close()
 
 
+def statements_alone(box):
+    """They draw anew, and tell what they have drawn, or what was told before."""
+    box.psql("CREATE TABLE pairs (before bigint, drawn bigint, behind bigint, last bigint) USING rdmacc")
+    pair = ("INSERT INTO pairs SELECT b, n, currval('numbers'), lastval() FROM (SELECT currval('numbers') AS b OFFSET 0) b,"
+            " LATERAL (SELECT b * 0 + nextval('numbers') AS n OFFSET 0) n")
+    settings = "SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000; SET plan_cache_mode = force_generic_plan;"
+    change = "UPDATE hot SET v = v WHERE k = 1"
+    box.psql(f"CREATE FUNCTION pair() RETURNS void LANGUAGE plpgsql AS $$ BEGIN {pair}; {change}; END $$")
+    for statement in ("SELECT pair();", f"DO $$ BEGIN {pair}; {change}; END $$;", "EXECUTE one_more;"):
+        holder, session = Session(box), Session(box)
+        session.run(f"{settings} PREPARE one_more AS SELECT pair();")
+        told = session.run("SELECT nextval('numbers');")
+        holder.run(f"SET rdmacc.protocol = nowait; BEGIN; {change};")
+        before = retries(box, "nowait")
+        session.send(statement)
+        eventually(lambda lost=before: retries(box, "nowait") > lost + 2, "several attempts")
+        holder.run("COMMIT;")
+        equal(session.result(), "", statement)
+        number, drawn, behind, last = box.psql("SELECT * FROM pairs ORDER BY drawn DESC LIMIT 1").split("|")
+        equal(number, told, f"{statement}: the number before")
+        equal((behind, last), (drawn, drawn), f"{statement}: the number drawn")
+        holder.close()
+        session.close()
+
+
 def discarded(box):
     _, said, _ = block(box, "SELECT nextval('numbers') > 0; DISCARD SEQUENCES; SELECT nextval('numbers') > 0;")
     matches("40001", said, "its conflict")
@@ -190,5 +216,5 @@ def copied(box):
 
 
 run(set_up, numbers_of_plans, arguments_of_utility_statements, functions_in_sql, another_way,
-    rows_that_are_gone, nothing_is_told, before_the_block, discarded, copied,
+    rows_that_are_gone, nothing_is_told, before_the_block, statements_alone, discarded, copied,
     settings={"rdmacc.nodes": 1, "rdmacc.durability": "memory"})
