@@ -4,6 +4,7 @@
 #include "pg_rdmacc/relation/table_options.h"
 
 extern "C" {
+#include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "utils/lsyscache.h"
@@ -58,8 +59,11 @@ Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type) {
 Oid rdmacc_index_column_type(Relation relation, Relation index, int number) {
   CHECK(number >= 0 && number < IndexRelationGetNumberOfAttributes(index));
   const AttrNumber attno = index->rd_index->indkey.values[number];
-  return attno != 0 ? TupleDescAttr(RelationGetDescr(relation), attno - 1)->atttypid
-                    : TupleDescAttr(RelationGetDescr(index), number)->atttypid;
+  /* ALTER COLUMN TYPE changes the table's columns while rows still have the keys of the index as it
+   * was. PostgreSQL says of a hash index that it holds hashes. */
+  const bool as_indexed = index->rd_rel->relam == BTREE_AM_OID || attno == 0;
+  return as_indexed ? TupleDescAttr(RelationGetDescr(index), number)->atttypid
+                    : TupleDescAttr(RelationGetDescr(relation), attno - 1)->atttypid;
 }
 
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout) {
