@@ -71,6 +71,17 @@ SELECT id FROM t WHERE b = 'name 100' ORDER BY id;
 ALTER TABLE t SET ACCESS METHOD rdmacc;
 SELECT id FROM t WHERE b = 'name 100' ORDER BY id;
 DROP INDEX t_hash;
+-- Of an expression whose operator class is for many types.
+CREATE TABLE listed (id int PRIMARY KEY, x int, y int) USING rdmacc;
+INSERT INTO listed SELECT i, i % 10, i FROM generate_series(1, 100) i;
+CREATE INDEX ON listed USING hash ((ARRAY[x, x + 1]));
+INSERT INTO listed VALUES (101, 5, 101);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM listed WHERE ARRAY[x, x + 1] = '{5,6}';
+SELECT count(*), sum(y) FROM listed WHERE ARRAY[x, x + 1] = '{5,6}';
+RESET enable_seqscan;
+SELECT * FROM rdmacc.verify('listed');
+DROP TABLE listed;
 
 -- Bitmaps: of one index, of both, of either; rows come in no order.
 CREATE INDEX t_a ON t (a);

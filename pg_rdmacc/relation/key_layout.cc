@@ -7,6 +7,7 @@ extern "C" {
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 }
@@ -58,12 +59,16 @@ Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type) {
 
 Oid rdmacc_index_column_type(Relation relation, Relation index, int number) {
   CHECK(number >= 0 && number < IndexRelationGetNumberOfAttributes(index));
-  const AttrNumber attno = index->rd_index->indkey.values[number];
   /* ALTER COLUMN TYPE changes the table's columns while rows still have the keys of the index as it
-   * was. PostgreSQL says of a hash index that it holds hashes. */
-  const bool as_indexed = index->rd_rel->relam == BTREE_AM_OID || attno == 0;
-  return as_indexed ? TupleDescAttr(RelationGetDescr(index), number)->atttypid
-                    : TupleDescAttr(RelationGetDescr(relation), attno - 1)->atttypid;
+   * was. */
+  if (index->rd_rel->relam == BTREE_AM_OID) {
+    return TupleDescAttr(RelationGetDescr(index), number)->atttypid;
+  }
+  /* PostgreSQL says of a hash index, which has one column, that it holds hashes. */
+  CHECK(number == 0);
+  const AttrNumber attno = index->rd_index->indkey.values[0];
+  if (attno != 0) return TupleDescAttr(RelationGetDescr(relation), attno - 1)->atttypid;
+  return exprType(static_cast<const Node*>(linitial(RelationGetIndexExpressions(index))));
 }
 
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout) {
