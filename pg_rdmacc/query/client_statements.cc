@@ -179,12 +179,30 @@ bool may_be_alone(const Node* node) {
          rdmacc_is_whole_transaction();
 }
 
-/* Within a function: a prepared statement stays when the attempt does not. */
-void note_nested(const Node* node) {
-  if (!rdmacc_journal_is_open()) return;
-  if (IsA(node, PrepareStmt) || (!leaves_nothing(node) && cannot_be_run_again(node))) {
-    rdmacc_journal_spoil();
+/* It stays when the attempt does not, and would be another thing the second time: there is the
+ * prepared statement, a cursor of an earlier transaction has moved, a program has got its rows. */
+bool stays_after_rollback(const Node* node) {
+  switch (nodeTag(node)) {
+    case T_PrepareStmt:
+    case T_DeallocateStmt:
+    case T_FetchStmt:
+    case T_ClosePortalStmt:
+      return true;
+    case T_CopyStmt:
+      return reinterpret_cast<const CopyStmt*>(node)->is_program;
+    case T_DoStmt:
+      return rdmacc_code_may_reach_outside(reinterpret_cast<const DoStmt*>(node));
+    default:
+      return false;
   }
+}
+
+/* Within a function. */
+void note_nested(const Node* node) {
+  const bool stays = stays_after_rollback(node);
+  if (stays) rdmacc_attempt_stays();
+  if (!rdmacc_journal_is_open()) return;
+  if (stays || (!leaves_nothing(node) && cannot_be_run_again(node))) rdmacc_journal_spoil();
 }
 
 /* What fails here has failed in the statement, which is not in the journal. */

@@ -29,6 +29,8 @@ extern "C" {
 
 namespace {
 
+bool last_attempt; /* the one under way, or the last one, must not be followed by another */
+
 /* ---- Whether */
 
 /* A simple query has no plan in the cache, and is a transaction if it is one statement. Otherwise
@@ -90,9 +92,10 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   PG_CATCH();
   {
     rdmacc_validate_error(context);
-    const bool again = rdmacc_caught_conflict() && !held->passing;
+    const bool done = held->passing || last_attempt;
+    const bool again = rdmacc_caught_conflict() && !done;
     if (again) rdmacc_count_loss(last);
-    if (!(again && !last) && (held->passing || !rdmacc_memory_may_come(memory_waits))) {
+    if (!(again && !last) && (done || !rdmacc_memory_may_come(memory_waits))) {
       PG_RE_THROW();
     }
     MemoryContextSwitchTo(context);
@@ -107,6 +110,7 @@ void run_attempts(QueryDesc* query, RdmaccAttempt attempt) {
   const MemoryContext context = CurrentMemoryContext;
   CHECK(query->dest != nullptr && query->estate != nullptr);
   RdmaccHeldRows held;
+  last_attempt = false;
   rdmacc_forget_attempts();
   rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
   query->dest = &held.receiver;
@@ -173,5 +177,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
   { rdmacc_numbers_keep(false); }
   PG_END_TRY();
 }
+
+void rdmacc_attempt_stays(void) { last_attempt = true; }
 
 void rdmacc_retry_init(void) { rdmacc_new_attempt_init(); }

@@ -5,7 +5,7 @@
  * Invariants:
  * 1. No row of a statement that is run again has gone to the client: they wait (held_rows.h).
  *    NOTICEs have, and what no ROLLBACK takes back (a sequence's number, a session's advisory lock)
- *    happens once more.
+ *    happens once more, unless it would meet itself (rdmacc_attempt_stays()).
  * 2. Where the client cannot have more to say in the transaction, the engine commits at the end of
  *    the attempt, so that a conflict that comes up there is met, too. */
 #pragma once
@@ -33,6 +33,10 @@ bool rdmacc_may_run_again(const QueryDesc* query);
 
 /* Such a query. `attempt` is called as often as the setting allows. */
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt);
+
+/* A function of the attempt under way does what a ROLLBACK leaves and what cannot be done twice: no
+ * other attempt follows. */
+void rdmacc_attempt_stays(void);
 
 void rdmacc_retry_init(void);
 }

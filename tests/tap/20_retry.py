@@ -29,6 +29,8 @@ BEGIN
   UPDATE t SET v = v + 1 WHERE id = wanted RETURNING v INTO result;
   RETURN result;
 END $$;
+CREATE FUNCTION run_and_add(statement text) RETURNS int LANGUAGE plpgsql AS
+  $$ BEGIN EXECUTE statement; RETURN add_one(1); END $$;
 CREATE PROCEDURE add_to(wanted int, INOUT result int) LANGUAGE plpgsql AS
   $$ BEGIN result := add_one(wanted); END $$;
 CREATE PROCEDURE add_and_commit(first int, second int) LANGUAGE plpgsql AS
@@ -95,6 +97,10 @@ class Held:
         self.session.close()
 
 
+def quoted(text):
+    return text.replace("'", "''")
+
+
 def counts(box):
     return box.psql("SELECT retries, given_up FROM rdmacc.stat_retries WHERE protocol = 'nowait'")
 
@@ -140,6 +146,19 @@ def rows_that_have_gone_are_not_taken_back(box):
     for memory in ("64kB", "16MB"):
         rows = box.psql(f"SET work_mem = '{memory}'; SELECT id FROM wide").split("\n")
         equal(sorted(map(int, rows)), list(range(1, 5001)), f"rows with {memory}")
+
+
+def what_no_rollback_takes_back_is_not_done_twice(box):
+    """By a function of a query alone: the conflict is told, not what the second attempt would meet."""
+    prepare = "PREPARE given AS SELECT 1;"
+    cursor = "BEGIN; DECLARE kept CURSOR WITH HOLD FOR VALUES (1), (2); COMMIT;"
+    with Held(box):
+        for before, statement in (("", "PREPARE made AS SELECT 1"), (prepare, "DEALLOCATE given"),
+                                  (cursor, "MOVE kept"), (cursor, "CLOSE kept"),
+                                  ("", "COPY (SELECT 1) TO PROGRAM 'cat >/dev/null'")):
+            lost = loses(box, f"SELECT run_and_add('{quoted(statement)}')", before)
+            equal(lost, "0|0", f"retries of a function that runs {statement}")
+        equal(loses(box, "SELECT run_and_add('EXPLAIN SELECT 1')"), "3|1", "of one that leaves nothing")
 
 
 def it_ends_as_soon_as_the_other_does(box):
@@ -311,7 +330,8 @@ def statistics_count_statements_once(box):
 
 run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_gives_up_in_the_end,
     what_the_client_has_begun_it_has_to_repeat, rows_that_have_gone_are_not_taken_back,
-    it_ends_as_soon_as_the_other_does, what_a_procedure_has_committed_is_not_done_again,
+    what_no_rollback_takes_back_is_not_done_twice, it_ends_as_soon_as_the_other_does,
+    what_a_procedure_has_committed_is_not_done_again,
     what_procedures_and_prepared_statements_leave, indexes_that_are_altered_meanwhile_are_ours_still,
     timeouts_end_it, every_value_is_returned_once,
     what_is_pipelined_stays_one_transaction, readers_see_one_moment,
