@@ -66,7 +66,7 @@ EXECUTE total(0);
 ROLLBACK;
 EXECUTE total(0);
 RESET plan_cache_mode;
--- Functions that read other tables in workers.
+-- Functions that may read tables keep workers out, whatever they are declared.
 CREATE FUNCTION square_of(int) RETURNS int PARALLEL SAFE LANGUAGE plpgsql STABLE AS
   $$BEGIN RETURN (SELECT v FROM small WHERE id = $1); END$$;
 EXPLAIN (COSTS OFF) SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
@@ -85,6 +85,36 @@ SET LOCAL parallel_leader_participation = off;
 EXPLAIN (COSTS OFF) SELECT sum(square_of(x)) FROM plain;
 SELECT sum(square_of(x)) FROM plain;
 ROLLBACK;
+SET parallel_leader_participation = off;
+CREATE FUNCTION squares(int) RETURNS bigint PARALLEL SAFE LANGUAGE sql STABLE AS
+  $$SELECT count(*) FROM small WHERE v > $1 OFFSET 0$$;
+SELECT sum(squares(x)) FROM p WHERE id <= 10;
+SELECT sum(squares(x)) FROM plain;
+CREATE FUNCTION add_squares(bigint, int) RETURNS bigint PARALLEL SAFE LANGUAGE sql STABLE
+  BEGIN ATOMIC SELECT $1 + (SELECT sum(v) FROM small WHERE id <= $2); END;
+CREATE AGGREGATE all_squares(int) (sfunc = add_squares, stype = bigint, initcond = '0',
+  combinefunc = int8pl, parallel = safe);
+EXPLAIN (COSTS OFF) SELECT all_squares(x) FROM plain;
+SELECT all_squares(x) FROM plain;
+-- Those without a table do not.
+CREATE FUNCTION doubled(fromage int) RETURNS int PARALLEL SAFE LANGUAGE sql IMMUTABLE AS
+  'SELECT 2 * fromage';
+EXPLAIN (COSTS OFF) SELECT sum(doubled(x)) FROM plain;
+SELECT sum(doubled(x)) FROM plain;
+-- What is not seen through is refused in a worker, but for look-ups of a guest. A plan that has guests
+-- is run again without workers then.
+CREATE FUNCTION query_in_worker(text, boolean, boolean, text) RETURNS xml PARALLEL SAFE LANGUAGE internal
+  STABLE AS 'query_to_xml';
+EXPLAIN (COSTS OFF)
+  SELECT count(query_in_worker('SELECT v FROM small WHERE id = 1', x = 1, false, '')) FROM p;
+SELECT count(query_in_worker('SELECT v FROM small WHERE id = 1', x = 1, false, '')) FROM p;
+SELECT count(query_in_worker('SELECT v FROM small', x = 1, false, '')) FROM p;
+SELECT count(query_in_worker('SELECT v FROM small', x = 1, false, '')) FROM plain;
+SELECT count(query_in_worker('SELECT v FROM small WHERE id = 1', x = 1, false, '')) FROM plain;
+RESET parallel_leader_participation;
+DROP FUNCTION squares, doubled, query_in_worker;
+DROP AGGREGATE all_squares(int);
+DROP FUNCTION add_squares;
 DROP TABLE plain;
 -- A table of the transaction's own, and one that has got another layout in it.
 BEGIN;

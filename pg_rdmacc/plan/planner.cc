@@ -368,7 +368,7 @@ PlannedStmt* planner_entry(Query* parse, const char* text, int options, ParamLis
   if (OidIsValid(rdmacc_access_method())) {
     QueryWalk state = {};
     walk(reinterpret_cast<Node*>(parse), &state);
-    if (state.ours && !rdmacc_may_have_guests()) options &= ~CURSOR_OPT_PARALLEL_OK;
+    if (!rdmacc_may_have_workers(parse, options, state.ours)) options &= ~CURSOR_OPT_PARALLEL_OK;
     if (state.ours) function = rdmacc_function_with_queries(parse);
   }
   PlannedStmt* plan = previous_planner != nullptr ? previous_planner(parse, text, options, params)

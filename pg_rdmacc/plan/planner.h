@@ -24,6 +24,12 @@ bool rdmacc_match_key(const IndexPath* path, RdmaccKeyMatch* match);
 /* ---- Aggregates over a whole table, whose rows they take as the nodes hold them. */
 void rdmacc_aggregate_planner_init(void);
 
+/* ---- Parallel workers: they share scans of their leader's plan, and read no other table of ours,
+ * as functions in them would. */
+
+/* False: no plan for the query may count on them. `ours`: it names a table of ours. */
+bool rdmacc_may_have_workers(Query* query, int options, bool ours);
+
 /* ---- Joins to a table by its whole primary key: nested loops whose keys are looked up in
  * batches. */
 void rdmacc_join_planner_init(void);

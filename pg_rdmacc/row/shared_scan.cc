@@ -3,6 +3,7 @@
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/guests.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/row_sharers.h"
@@ -58,9 +59,7 @@ void rdmacc_share_no_scan(RdmaccSharedScan* scan) { *scan = {}; }
 void rdmacc_rows_begin_shared(RdmaccRows* rows, RdmaccSharedScan* scan, Relation relation,
                               uint32 visible_before) {
   const bool worker = IsParallelWorker();
-  if (worker && (scan == nullptr || !rdmacc_be_guest())) {
-    elog(ERROR, "an rdmacc table is scanned by one parallel worker alone");
-  }
+  if (worker && (scan == nullptr || !rdmacc_be_guest())) rdmacc_refuse_worker();
   rdmacc_rows_begin(rows, worker ? scan->table : rdmacc_table(relation)->id, visible_before);
   if (scan != nullptr && scan->shared) rows->shared_walk = &scan->walk;
 }

@@ -36,8 +36,14 @@ int rdmacc_protocol_to_begin(bool standby) {
   return standby ? bridge_parse_protocol(RDMACC_STANDBY_PROTOCOL) : rdmacc_protocol;
 }
 
+void rdmacc_refuse_worker(void) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("rdmacc tables cannot be used in a parallel worker"),
+                  errhint("Declare functions that use them PARALLEL RESTRICTED.")));
+}
+
 void rdmacc_check_entry(void) {
-  if (IsParallelWorker()) refuse_here("in a parallel worker");
+  if (IsParallelWorker()) rdmacc_refuse_worker();
   if (RecoveryInProgress() && !rdmacc_on_standby()) refuse_here("during recovery");
   if (IsLogicalWorker()) refuse_here("by logical replication");
   if (RecoveryInProgress()) return;
