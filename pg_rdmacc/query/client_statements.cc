@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/ddl/exclusive_load.h"
 #include "pg_rdmacc/query/block.h"
+#include "pg_rdmacc/query/draw_plans.h"
 #include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
@@ -42,8 +43,9 @@ void run_utility(const Utility* utility, DestReceiver* receiver, QueryCompletion
   PG_TRY();
   {
     explaining = outer || IsA(utility->statement->utilityStmt, ExplainStmt);
-    previous_utility(utility->statement, utility->text, utility->read_only_tree, utility->context,
-                     utility->params, utility->environment, receiver, completion);
+    previous_utility(rdmacc_with_noted_draws(utility->statement), utility->text,
+                     utility->read_only_tree, utility->context, utility->params,
+                     utility->environment, receiver, completion);
   }
   PG_FINALLY();
   { explaining = outer; }

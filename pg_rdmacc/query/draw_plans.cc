@@ -164,6 +164,17 @@ PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo par
 
 }  // namespace
 
+PlannedStmt* rdmacc_with_noted_draws(PlannedStmt* statement) {
+  CHECK(statement->commandType == CMD_UTILITY);
+  if (!IsA(statement->utilityStmt, CallStmt) || rdmacc_replay_limit == 0) return statement;
+  auto* arguments = reinterpret_cast<CallStmt*>(statement->utilityStmt)->funcexpr->args;
+  if (!draws(reinterpret_cast<Node*>(arguments), nullptr)) return statement;
+  auto* copy = static_cast<PlannedStmt*>(copyObjectImpl(statement));
+  FuncExpr* call = reinterpret_cast<CallStmt*>(copy->utilityStmt)->funcexpr;
+  call->args = reinterpret_cast<List*>(replace(reinterpret_cast<Node*>(call->args), nullptr));
+  return copy;
+}
+
 void rdmacc_draw_plans_init(void) {
   previous_planner = planner_hook;
   planner_hook = plan;

@@ -5,5 +5,11 @@
 #include "pg_rdmacc/server/pg_rdmacc.h"
 
 extern "C" {
+#include "nodes/plannodes.h"
+
+/* The utility statement, or, where CALL has such functions among its arguments, which have no plan,
+ * a copy with the others in their place. */
+PlannedStmt* rdmacc_with_noted_draws(PlannedStmt* statement);
+
 void rdmacc_draw_plans_init(void);
 }

@@ -48,8 +48,8 @@ bool has_lasting_effect(Oid function) {
   }
 }
 
-/* Plans have others in their place (draw_plans.h), but not arguments of EXECUTE and CALL, and what
- * stands in an SQL function's place only where rows' values are computed. */
+/* Plans have others in their place (draw_plans.h), but not arguments of EXECUTE, and what stands in
+ * an SQL function's place only where rows' values are computed. */
 bool draws_or_tells_number(Oid function) {
   switch (function) {
     case F_NEXTVAL:
