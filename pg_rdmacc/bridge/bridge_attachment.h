@@ -16,6 +16,7 @@
 #include "engine/stats/stats_recorder.h"
 #include "engine/verify/verify.h"
 #include "pg_rdmacc/bridge/engine_bridge.h"
+#include "pg_rdmacc/bridge/stale_entries.h"
 #include "rdma/open/open_fabric.h"
 
 // The engine's side of engine_bridge.h: one Attachment per backend, made in the backend
@@ -116,6 +117,7 @@ struct Attachment {
   std::unique_ptr<Session> session;
   std::unique_ptr<SessionPump> pump;
   TxnState txn;
+  MissingEntries missing;
   bool outcome_unknown = false;  // of the commit or abort that was the last command
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;

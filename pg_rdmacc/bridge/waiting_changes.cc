@@ -24,9 +24,33 @@ uint64_t beginning_of(std::string_view entry) {
   return __builtin_bswap64(bytes);
 }
 
+// In the order in which they came, which is no order to lock leaves in.
+Status make_one_by_one(Session& session, uint32_t index, const WaitingIndex& of,
+                       std::span<const WaitingChange> waiting) {
+  MissingEntries& missing = attached()->missing;
+  bool all_there = true;
+  for (const WaitingChange& each : waiting) {
+    const EntryChange change{each.kind, of.entry(each)};
+    Status status = OrderedIndex(session, IndexRef{index}).change({&change, 1});
+    all_there = all_there && status.code() != Code::kNotFound;
+    if (status.code() == Code::kNotFound && missing.is_stale(index, change.entry)) {
+      status = remove_stale_entry(session, IndexRef{index}, change.entry);
+    }
+    if (status.code() == Code::kDuplicateKey || status.code() == Code::kNotFound) {
+      return session.abort_on_conflict();
+    }
+    RDMACC_RETURN_IF_ERROR(status);
+  }
+  if (all_there) missing.forget(index);
+  return Status();
+}
+
 // All of one command, or as if they were.
 Status make(Session& session, uint32_t index, const WaitingIndex& of,
             std::span<WaitingChange> waiting, LeafAccess access) {
+  if (attached()->missing.suspects(index)) {
+    return make_one_by_one(session, index, of, waiting);
+  }
   const auto below = [&](const WaitingChange& a, const WaitingChange& b) {
     if (a.marker != b.marker) return a.marker < b.marker;
     return a.beginning != b.beginning ? a.beginning < b.beginning : of.entry(a) < of.entry(b);
@@ -42,6 +66,7 @@ Status make(Session& session, uint32_t index, const WaitingIndex& of,
     changes.clear();
     for (const WaitingChange& each : some) changes.push_back({each.kind, of.entry(each)});
     const Status status = OrderedIndex(session, IndexRef{index}).change(changes, access);
+    if (status.code() == Code::kNotFound) attached()->missing.note(index);
     if (status.code() == Code::kDuplicateKey || status.code() == Code::kNotFound) {
       return session.abort_on_conflict();
     }
