@@ -169,9 +169,10 @@ TEST(Ports, OneByOneIsAlone) {
     ended = true;
   };
   const auto look = [&] {
-    for (; !ended; ++yields) {
+    while (!ended) {
       seen_within += within ? 1 : 0;
       worker.scheduler().sleep_for(1);
+      ++yields;
     }
   };
   harness.run({{&worker, rounds}, {&worker, look}});
