@@ -188,3 +188,34 @@ SELECT v FROM again WHERE id = 1000;
 SELECT * FROM rdmacc.verify('again');
 RESET rdmacc.protocol;
 DROP TABLE back, again;
+
+-- the same key again behind a savepoint that was rolled back, where nothing had used the table before
+CREATE TABLE again (a int NOT NULL, b int) USING rdmacc;
+INSERT INTO again SELECT i, i FROM generate_series(1, 10) i;
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE again ADD PRIMARY KEY (a);
+ROLLBACK TO s;
+ALTER TABLE again ADD PRIMARY KEY (a);
+INSERT INTO again VALUES (11, 11);
+COMMIT;
+SELECT count(*), sum(b) FROM again;
+DO $$ BEGIN
+  BEGIN
+    ALTER TABLE again DROP CONSTRAINT again_pkey, ADD PRIMARY KEY (b);
+    RAISE division_by_zero;
+  EXCEPTION WHEN division_by_zero THEN NULL;
+  END;
+  ALTER TABLE again DROP CONSTRAINT again_pkey, ADD PRIMARY KEY (b);
+END $$;
+SELECT count(*), sum(b) FROM again;
+SELECT * FROM again WHERE b = 7;
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE again DROP CONSTRAINT again_pkey, ADD PRIMARY KEY (a);
+ROLLBACK TO s;
+ALTER TABLE again DROP CONSTRAINT again_pkey, ADD PRIMARY KEY (a, b);
+COMMIT;
+SELECT count(*), sum(b) FROM again;
+SELECT * FROM rdmacc.verify('again');
+DROP TABLE again;

@@ -101,3 +101,17 @@ SELECT * FROM deferred WHERE id = 1;
 COMMIT;
 DROP TABLE deferred;
 DROP FUNCTION tell;
+
+-- A partition's trigger sees the rows that the statement has put into others.
+CREATE TABLE parted (id int PRIMARY KEY, v int) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000) USING rdmacc;
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (1000) TO (2000) USING rdmacc;
+CREATE TABLE parted_3 PARTITION OF parted FOR VALUES FROM (2000) TO (3000) USING heap;
+CREATE FUNCTION count_one() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN UPDATE parted SET v = v + 1 WHERE id = NEW.id % 1000; RETURN NEW; END $$;
+CREATE TRIGGER count_one BEFORE INSERT ON parted_2 FOR EACH ROW EXECUTE FUNCTION count_one();
+CREATE TRIGGER count_one AFTER INSERT ON parted_3 FOR EACH ROW EXECUTE FUNCTION count_one();
+INSERT INTO parted SELECT i + 1000 * j, 0 FROM generate_series(0, 2) j, generate_series(1, 100) i;
+SELECT tableoid::regclass, count(*), sum(v) FROM parted GROUP BY 1 ORDER BY 1;
+DROP TABLE parted;
+DROP FUNCTION count_one;

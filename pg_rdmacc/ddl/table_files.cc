@@ -131,6 +131,7 @@ double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
   bool taken = false;
   uint32 id = rdmacc_create_or_take_engine_table(&spec, &taken);
+  CHECK(id != source); /* its rows would be gone */
   if (taken) remove_rows(relation, id, command);
   const double count = copy_rows(relation, source, &id, &target, command);
   rdmacc_drop_at_commit(source);

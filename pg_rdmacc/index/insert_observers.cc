@@ -2,10 +2,10 @@
 
 #include "pg_rdmacc/index/query_functions.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
+#include "pg_rdmacc/relation/access_method.h"
 
 extern "C" {
 #include "access/tupdesc.h"
-#include "catalog/pg_class.h"
 #include "nodes/nodes.h"
 #include "utils/reltrigger.h"
 }
@@ -31,7 +31,8 @@ bool checks_make_queries(const TupleConstr* constraints) {
 }  // namespace
 
 bool rdmacc_inserts_are_read(Relation relation) {
-  if (relation->rd_rel->relkind != RELKIND_RELATION) return false; /* its partitions' are */
+  if (!rdmacc_is_ours(relation))
+    return false; /* PostgreSQL's own; a partitioned table's have none */
   const RdmaccIndexSet set = rdmacc_secondary_indexes(relation);
   for (int i = 0; i < set.count; i++) {
     if (set.indexes[i].unique) return true;
@@ -39,9 +40,13 @@ bool rdmacc_inserts_are_read(Relation relation) {
   return false;
 }
 
-bool rdmacc_inserts_are_observed(Relation relation) {
-  return has_triggers(relation->trigdesc) || rdmacc_inserts_are_read(relation) ||
+bool rdmacc_inserts_call_functions(Relation relation) {
+  return has_triggers(relation->trigdesc) ||
          checks_make_queries(RelationGetDescr(relation)->constr);
+}
+
+bool rdmacc_inserts_are_observed(Relation relation) {
+  return rdmacc_inserts_call_functions(relation) || rdmacc_inserts_are_read(relation);
 }
 
 bool rdmacc_plan_only_inserts(const PlannedStmt* plan) {

@@ -10,8 +10,11 @@ extern "C" {
 /* A unique index besides the primary key, which is read after each row. */
 bool rdmacc_inserts_are_read(Relation relation);
 
-/* That, a trigger for each row, one that is given all new rows, or a constraint with a user's
- * function, which may do anything. */
+/* A trigger for each row, one that is given all new rows, or a constraint with a user's function,
+ * which may do anything. */
+bool rdmacc_inserts_call_functions(Relation relation);
+
+/* Either. */
 bool rdmacc_inserts_are_observed(Relation relation);
 
 /* A plan that only inserts what a query returns, with no functions but those of PostgreSQL's own

@@ -169,6 +169,16 @@ void subtransaction_committed(int nest) {
   }
 }
 
+/* What the catalog says is another table's again. */
+void forget_seen(uint32 id) {
+  ListCell* cell;
+  foreach (cell, seen) {
+    if (static_cast<const SeenFile*>(lfirst(cell))->id == id) {
+      seen = foreach_delete_current(seen, cell);
+    }
+  }
+}
+
 void subtransaction_aborted(int nest) {
   ListCell* cell;
   foreach (cell, pending) {
@@ -178,6 +188,7 @@ void subtransaction_aborted(int nest) {
       /* The engine's transaction may have read it, so it stays until that has ended. */
       table->aborted = true;
       table->nest = 1;
+      forget_seen(table->id);
     } else {
       pending = foreach_delete_current(pending, cell);
     }

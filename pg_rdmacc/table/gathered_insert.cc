@@ -8,10 +8,13 @@
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
+#include "access/relation.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 }
 
@@ -44,6 +47,24 @@ bool takes_batches(Relation relation) {
          !rdmacc_inserts_are_observed(relation);
 }
 
+/* Triggers and functions of one partition may look at the rows of others. What another session has
+ * locked is not waited for: no row may go there. */
+bool no_part_observes(Relation divided) {
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(RelationGetRelid(divided), NoLock, nullptr)) {
+    const Oid part = lfirst_oid(cell);
+    if (!ConditionalLockRelationOid(part, AccessShareLock)) return false;
+    Relation relation = try_relation_open(part, NoLock);
+    if (relation == nullptr) return false;
+    const char kind = relation->rd_rel->relkind;
+    const bool known = kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE;
+    const bool observes = !known || rdmacc_inserts_call_functions(relation);
+    relation_close(relation, NoLock);
+    if (observes) return false;
+  }
+  return true;
+}
+
 bool may_be_gathered(const QueryDesc* query) {
   if (query->operation != CMD_INSERT || !IsA(query->planstate, ModifyTableState)) return false;
   const auto* state = reinterpret_cast<const ModifyTableState*>(query->planstate);
@@ -51,7 +72,11 @@ bool may_be_gathered(const QueryDesc* query) {
   if (!rdmacc_plan_only_inserts(query->plannedstmt)) return false;
   Relation relation = state->resultRelInfo->ri_RelationDesc;
   const bool divided = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-  return divided ? !rdmacc_inserts_are_observed(relation) : takes_batches(relation);
+  return divided ? no_part_observes(relation) : takes_batches(relation);
+}
+
+void end_all(void) {
+  for (int i = 0; i < target_count; i++) rdmacc_gathered_end(&targets[i]);
 }
 
 void forget(void) {
@@ -75,6 +100,11 @@ RdmaccGatheredRows* target_of(Relation rel, CommandId cid) {
   if (rel != named && named->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return nullptr;
   for (int i = target_count - 1; i >= 0; i--) {
     if (targets[i].relation == RelationGetRelid(rel)) return &targets[i];
+  }
+  if (rdmacc_inserts_call_functions(rel)) { /* since lately: rows go one by one from here on */
+    end_all();
+    forget();
+    return nullptr;
   }
   if (target_count == kTargetsMax || !takes_batches(rel)) return nullptr;
   RdmaccGatheredRows* rows = &targets[target_count];
@@ -111,7 +141,7 @@ bool rdmacc_gather_insert(Relation rel, TupleTableSlot* slot, CommandId cid) {
 
 void rdmacc_gather_end(const QueryDesc* query) {
   if (gathering != query) return;
-  for (int i = 0; i < target_count; i++) rdmacc_gathered_end(&targets[i]);
+  end_all();
   forget();
 }
 
