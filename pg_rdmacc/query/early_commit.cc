@@ -65,7 +65,8 @@ void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
   const bool early = rdmacc_engine_may_commit_early() && rdmacc_is_whole_transaction() &&
                      (!bridge_txn_has_writes() || can_be_sent(held));
   if (early) return rdmacc_commit_engine_early();
-  if (rdmacc_engine_may_prepare_early() && rdmacc_is_whole_transaction()) {
+  /* Its locks must not wait for a client either. */
+  if (rdmacc_engine_may_prepare_early() && rdmacc_is_whole_transaction() && can_be_sent(held)) {
     return rdmacc_prepare_engine_early();
   }
   /* What has lost already is run again; from here on a conflict is the client's. Protocols that
