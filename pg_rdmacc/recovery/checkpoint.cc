@@ -179,24 +179,6 @@ bool fill(Manifest* made, const Manifest* last, uint32 changed_since, uint64* wr
   return true;
 }
 
-/* A disk that is full has room again when it fails. */
-bool fill_or_remove(Manifest* made, const Manifest* last, uint32 changed_since,
-                    uint64* written_bytes, const RdmaccStandbyCheckpoint* at) {
-  bool filled = false;
-  PG_TRY();
-  {
-    rdmacc_manifest_remove_unfinished(); /* of a process that was killed */
-    filled = fill(made, last, changed_since, written_bytes, at);
-  }
-  PG_CATCH();
-  {
-    rdmacc_manifest_remove_unfinished();
-    PG_RE_THROW();
-  }
-  PG_END_TRY();
-  return filled;
-}
-
 void tell(const Manifest* made, uint64 written_bytes, TimestampTz begin) {
   RdmaccDurabilityStatus* status = rdmacc_durability_status;
   uint64 rows = 0;
@@ -230,17 +212,16 @@ void end_in_replayed_wal(Manifest* made) {
 }
 
 /* `made` has the redo. */
-bool make(Manifest* made, Manifest* last, uint32* changed_since, uint32 generation,
-          TimestampTz begin, const RdmaccStandbyCheckpoint* at) {
+bool try_to_make(Manifest* made, Manifest* last, uint32* changed_since, uint32 generation,
+                 TimestampTz begin, const RdmaccStandbyCheckpoint* at) {
   made->system_id = GetSystemIdentifier();
   made->tables = list_tables(&made->count);
   uint64 written_bytes = 0;
   of_standby = at != nullptr;
   if (at != nullptr) at->note_pause(true);
-  const bool filled = fill_or_remove(made, last, *changed_since, &written_bytes, at);
+  const bool filled = fill(made, last, *changed_since, &written_bytes, at);
   if (at != nullptr) at->note_pause(false);
   if (!filled) {
-    rdmacc_manifest_remove_unfinished();
     ereport(LOG,
             (is_promoted()
                  ? errmsg("no checkpoint of rdmacc rows: the standby is promoted")
@@ -259,6 +240,21 @@ bool make(Manifest* made, Manifest* last, uint32* changed_since, uint32 generati
   *last = *made;
   *changed_since = generation;
   return true;
+}
+
+/* A disk that is full has room again when it fails. */
+bool make(Manifest* made, Manifest* last, uint32* changed_since, uint32 generation,
+          TimestampTz begin, const RdmaccStandbyCheckpoint* at) {
+  volatile bool done = false;
+  rdmacc_manifest_remove_unfinished(); /* of a process that was killed */
+  PG_TRY();
+  { done = try_to_make(made, last, changed_since, generation, begin, at); }
+  PG_FINALLY();
+  {
+    if (!done) rdmacc_manifest_remove_unfinished();
+  }
+  PG_END_TRY();
+  return done;
 }
 
 }  // namespace
