@@ -3,22 +3,27 @@
 #include <vector>
 
 #include "engine/index/index_scan.h"
+#include "pg_rdmacc/bridge/entry_key.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc::bridge {
 namespace {
 
-// The key and its length; empty if the entry is too short to have one.
+// Empty: it names none.
 std::string_view row_of(std::string_view entry) {
-  constexpr size_t kLengthBytes = 2;
-  if (entry.size() < kLengthBytes) return {};
-  const auto high = static_cast<uint8_t>(entry[entry.size() - 2]);
-  const auto low = static_cast<uint8_t>(entry[entry.size() - 1]);
-  const size_t bytes = (size_t{high} << 8 | low) + kLengthBytes;
-  return bytes <= entry.size() ? entry.substr(entry.size() - bytes) : std::string_view();
+  BridgeBytes key = {};
+  const bool named = rdmacc_find_entry_key({entry.data(), entry.size()}, &key);
+  return named ? std::string_view(key.data, key.size) : std::string_view();
 }
 
 }  // namespace
+
+void MissingEntries::batch_missed(uint32_t index) { ++of_index_[index].batches; }
+
+bool MissingEntries::suspects(uint32_t index) const {
+  const auto found = of_index_.find(index);
+  return found != of_index_.end() && found->second.batches > 1;
+}
 
 bool MissingEntries::is_stale(uint32_t index, std::string_view entry) {
   const auto found = of_index_.find(index);

@@ -66,13 +66,14 @@ Status make(Session& session, uint32_t index, const WaitingIndex& of,
     changes.clear();
     for (const WaitingChange& each : some) changes.push_back({each.kind, of.entry(each)});
     const Status status = OrderedIndex(session, IndexRef{index}).change(changes, access);
-    if (status.code() == Code::kNotFound) attached()->missing.note(index);
+    if (status.code() == Code::kNotFound) attached()->missing.batch_missed(index);
     if (status.code() == Code::kDuplicateKey || status.code() == Code::kNotFound) {
       return session.abort_on_conflict();
     }
     RDMACC_RETURN_IF_ERROR(status);
     if (!waiting.empty()) session.scheduler().yield();
   }
+  attached()->missing.forget(index);
   return Status();
 }
 

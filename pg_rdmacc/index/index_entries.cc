@@ -1,5 +1,6 @@
 #include "pg_rdmacc/index/index_entries.h"
 
+#include "pg_rdmacc/bridge/entry_key.h"
 #include "pg_rdmacc/codec/key_codec.h"
 #include "pg_rdmacc/relation/key_layout.h"
 
@@ -113,6 +114,7 @@ BridgeBytes rdmacc_index_entry(const StringInfoData* columns, BridgeBytes key) {
   CHECK(columns->len > 0 && key.size > 0 && key.size <= RDMACC_KEY_BYTES_MAX);
   const auto columns_size = static_cast<size_t>(columns->len);
   const uint16 key_size = pg_hton16(static_cast<uint16>(key.size));
+  static_assert(sizeof(key_size) == RDMACC_ENTRY_LENGTH_BYTES);
   const size_t size = columns_size + key.size + sizeof(key_size);
   auto* entry = static_cast<char*>(palloc(size));
   memcpy(entry, columns->data, columns_size);
@@ -122,14 +124,8 @@ BridgeBytes rdmacc_index_entry(const StringInfoData* columns, BridgeBytes key) {
 }
 
 BridgeBytes rdmacc_entry_key(BridgeBytes entry) {
-  uint16 big_endian = 0;
-  if (entry.size >= sizeof(big_endian)) {
-    memcpy(&big_endian, entry.data + entry.size - sizeof(big_endian), sizeof(big_endian));
-    const size_t key_size = pg_ntoh16(big_endian);
-    if (entry.size >= key_size + sizeof(big_endian)) {
-      return {entry.data + entry.size - sizeof(big_endian) - key_size, key_size};
-    }
-  }
+  BridgeBytes key = {};
+  if (rdmacc_find_entry_key(entry, &key)) return key;
   ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
                   errmsg("index entry of %zu bytes names no row", entry.size)));
 }
