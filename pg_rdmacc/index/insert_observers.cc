@@ -31,8 +31,7 @@ bool checks_make_queries(const TupleConstr* constraints) {
 }  // namespace
 
 bool rdmacc_inserts_are_read(Relation relation) {
-  if (!rdmacc_is_ours(relation))
-    return false; /* PostgreSQL's own; a partitioned table's have none */
+  if (!rdmacc_is_ours(relation)) return false; /* by PostgreSQL alone */
   const RdmaccIndexSet set = rdmacc_secondary_indexes(relation);
   for (int i = 0; i < set.count; i++) {
     if (set.indexes[i].unique) return true;

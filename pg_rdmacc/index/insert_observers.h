@@ -14,12 +14,12 @@ bool rdmacc_inserts_are_read(Relation relation);
  * which may do anything. */
 bool rdmacc_inserts_call_functions(Relation relation);
 
-/* Either. */
+/* They are read, or call functions. */
 bool rdmacc_inserts_are_observed(Relation relation);
 
 /* A plan that only inserts what a query returns, with no functions but those of PostgreSQL's own
  * that make no queries: PlannedStmt.invalItems has the others, those of users by PostgreSQL and the
- * rest by plan/query_functions.h. (Not those of generated columns and indexes, which must not ask
+ * rest by query_functions.h. (Not those of generated columns and indexes, which must not ask
  * for rows.) */
 bool rdmacc_plan_only_inserts(const PlannedStmt* plan);
 }

@@ -42,10 +42,17 @@ bool makes_queries(Oid function) {
   }
 }
 
+struct Search {
+  bool of_users; /* their functions count as well */
+  Oid found;
+};
+
 /* True: it is one, and noted. */
-bool check_function(Oid function, void* found) {
-  if (!makes_queries(function)) return false;
-  *static_cast<Oid*>(found) = function;
+bool check_function(Oid function, void* context) {
+  auto* search = static_cast<Search*>(context);
+  const bool of_user = search->of_users && function >= FirstUnpinnedObjectId;
+  if (!of_user && !makes_queries(function)) return false;
+  search->found = function;
   return true;
 }
 
@@ -68,43 +75,33 @@ bool checks_values(const Node* node) {
   return false;
 }
 
-bool walk(Node* node, Oid* found) {
+bool walk(Node* node, Search* search) {
   if (node == nullptr) return false;
-  if (checks_values(node)) *found = F_DOMAIN_IN;
-  if (OidIsValid(*found)) return true;
-  if (check_functions_in_node(node, check_function, found)) return true;
+  if (checks_values(node)) search->found = F_DOMAIN_IN;
+  if (OidIsValid(search->found)) return true;
+  if (check_functions_in_node(node, check_function, search)) return true;
   /* PostgreSQL declares walkers without their parameters. */
   const auto walker = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk));
   if (IsA(node, Query)) {
-    return query_tree_walker(reinterpret_cast<Query*>(node), walker, found, 0);
+    return query_tree_walker(reinterpret_cast<Query*>(node), walker, search, 0);
   }
-  return expression_tree_walker(node, walker, found);
-}
-
-bool is_users_or_makes_queries(Oid function, void*) {
-  return function >= FirstUnpinnedObjectId || makes_queries(function);
-}
-
-/* The same of users' functions, too, which plans note by themselves. */
-bool walk_all(Node* node, void*) {
-  if (node == nullptr) return false;
-  if (checks_values(node)) return true;
-  if (check_functions_in_node(node, is_users_or_makes_queries, nullptr)) return true;
-  const auto walker = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk_all));
-  return expression_tree_walker(node, walker, nullptr);
+  return expression_tree_walker(node, walker, search);
 }
 
 }  // namespace
 
-bool rdmacc_expression_makes_queries(Node* expression) { return walk_all(expression, nullptr); }
+bool rdmacc_expression_makes_queries(Node* expression) {
+  Search search = {.of_users = true, .found = InvalidOid};
+  return walk(expression, &search);
+}
 
 Oid rdmacc_function_with_queries(Query* query) {
-  Oid found = InvalidOid;
+  Search search = {.of_users = false, .found = InvalidOid}; /* plans note users' by themselves */
   /* Rows that come one by one are never put so. */
   const bool of_rows = query->jointree != nullptr && query->jointree->fromlist != NIL;
   if (query->commandType != CMD_INSERT || !of_rows) return InvalidOid;
-  walk(reinterpret_cast<Node*>(query), &found);
-  return found;
+  walk(reinterpret_cast<Node*>(query), &search);
+  return search.found;
 }
 
 void rdmacc_note_function(PlannedStmt* plan, Oid function) {

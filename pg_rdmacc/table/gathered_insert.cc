@@ -42,18 +42,19 @@ bool reads(const PlannedStmt* plan, Index destination) {
   return false;
 }
 
+/* Nothing reads a row of it right after the row was put there, if its inserts call no functions. */
 bool takes_batches(Relation relation) {
   return relation->rd_rel->relkind == RELKIND_RELATION && rdmacc_is_ours(relation) &&
-         !rdmacc_inserts_are_observed(relation);
+         !rdmacc_inserts_are_read(relation);
 }
 
-/* Triggers and functions of one partition may look at the rows of others. What another session has
- * locked is not waited for: no row may go there. */
+/* Triggers and functions of one partition may look at the rows of others. None gets another one
+ * from here on. What is locked otherwise is not waited for: no row may go there. */
 bool no_part_observes(Relation divided) {
   ListCell* cell;
   foreach (cell, find_all_inheritors(RelationGetRelid(divided), NoLock, nullptr)) {
     const Oid part = lfirst_oid(cell);
-    if (!ConditionalLockRelationOid(part, AccessShareLock)) return false;
+    if (!ConditionalLockRelationOid(part, RowExclusiveLock)) return false;
     Relation relation = try_relation_open(part, NoLock);
     if (relation == nullptr) return false;
     const char kind = relation->rd_rel->relkind;
@@ -71,12 +72,8 @@ bool may_be_gathered(const QueryDesc* query) {
   if (outerPlan(state->ps.plan)->plan_rows < kRowsExpected) return false;
   if (!rdmacc_plan_only_inserts(query->plannedstmt)) return false;
   Relation relation = state->resultRelInfo->ri_RelationDesc;
-  const bool divided = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-  return divided ? no_part_observes(relation) : takes_batches(relation);
-}
-
-void end_all(void) {
-  for (int i = 0; i < target_count; i++) rdmacc_gathered_end(&targets[i]);
+  if (relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return no_part_observes(relation);
+  return takes_batches(relation) && !rdmacc_inserts_call_functions(relation);
 }
 
 void forget(void) {
@@ -100,11 +97,6 @@ RdmaccGatheredRows* target_of(Relation rel, CommandId cid) {
   if (rel != named && named->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return nullptr;
   for (int i = target_count - 1; i >= 0; i--) {
     if (targets[i].relation == RelationGetRelid(rel)) return &targets[i];
-  }
-  if (rdmacc_inserts_call_functions(rel)) { /* since lately: rows go one by one from here on */
-    end_all();
-    forget();
-    return nullptr;
   }
   if (target_count == kTargetsMax || !takes_batches(rel)) return nullptr;
   RdmaccGatheredRows* rows = &targets[target_count];
@@ -141,7 +133,7 @@ bool rdmacc_gather_insert(Relation rel, TupleTableSlot* slot, CommandId cid) {
 
 void rdmacc_gather_end(const QueryDesc* query) {
   if (gathering != query) return;
-  end_all();
+  for (int i = 0; i < target_count; i++) rdmacc_gathered_end(&targets[i]);
   forget();
 }
 
