@@ -8,9 +8,8 @@
 extern "C" {
 #include "nodes/plannodes.h"
 
-/* The table, if the statement is such a DELETE, and what it promises beside the rows' removal
- * (RETURNING, triggers, foreign keys that refer to it) is nothing; otherwise InvalidOid. The plan's
- * locks are taken. */
+/* The table, if the statement is such a DELETE and does nothing but remove rows (no RETURNING,
+ * triggers or foreign keys that refer to it); otherwise InvalidOid. The plan's locks are taken. */
 Oid rdmacc_exclusive_target_of_delete(const PlannedStmt* plan);
 
 /* Gives the table a new file if no other session uses it, or has read it and would rely on that;

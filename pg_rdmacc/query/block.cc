@@ -211,14 +211,15 @@ void rdmacc_run_step_alone(const RdmaccStep* step) {
   PG_END_TRY();
 }
 
-void rdmacc_prepare_block(void) {
+void rdmacc_check_numbers_of_block(void) {
   if (rdmacc_numbers_are_settled()) return;
   EndTransactionBlock(false); /* as an error of it does */
   rdmacc_check_numbers();
 }
 
 void rdmacc_commit_block(void) {
-  if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used()) return rdmacc_prepare_block();
+  if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used())
+    return rdmacc_check_numbers_of_block();
   const MemoryContext context = CurrentMemoryContext;
   rdmacc_begin_losses();
   PG_TRY();

@@ -29,8 +29,9 @@ void rdmacc_run_step_in_block(const RdmaccStep* step);
  * the engine's commit is part of it, if it may be early (early_commit.h). */
 void rdmacc_run_step_alone(const RdmaccStep* step);
 
-/* Before PostgreSQL's PREPARE TRANSACTION. */
-void rdmacc_prepare_block(void);
+/* Before PostgreSQL's PREPARE TRANSACTION, or its COMMIT of a block that is not run again from here
+ * on: rdmacc_check_numbers(), of which an error ends the block. */
+void rdmacc_check_numbers_of_block(void);
 
 /* Before PostgreSQL's COMMIT: the engine commits where its conflict can still be met. */
 void rdmacc_commit_block(void);

@@ -164,7 +164,7 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
       if (!IsAbortedTransactionBlockState()) rdmacc_commit_block();
       break;
     case TRANS_STMT_PREPARE:
-      if (!IsAbortedTransactionBlockState()) rdmacc_prepare_block();
+      if (!IsAbortedTransactionBlockState()) rdmacc_check_numbers_of_block();
       break;
     default:
       break;

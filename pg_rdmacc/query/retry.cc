@@ -161,10 +161,6 @@ bool rdmacc_is_whole_transaction(void) {
   return ends_transaction(ActivePortal);
 }
 
-bool rdmacc_is_only_statement(const PlannedStmt* plan) {
-  return is_all_of(ActivePortal, plan) && rdmacc_is_whole_transaction();
-}
-
 bool rdmacc_may_run_again(const QueryDesc* query) {
   return rdmacc_auto_retry > 0 && may_use_tables_of_ours(query) && rdmacc_is_whole_transaction();
 }

@@ -25,9 +25,6 @@ bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, 
 /* The client's statement, which the active portal runs, is all of its transaction. */
 bool rdmacc_is_whole_transaction(void);
 
-/* The query is that statement, or will be when its executor has been started. */
-bool rdmacc_is_only_statement(const PlannedStmt* plan);
-
 /* Of such a query: it is all of its transaction, too, and may be run again. */
 bool rdmacc_may_run_again(const QueryDesc* query);
 
