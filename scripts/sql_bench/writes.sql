@@ -33,6 +33,9 @@ INSERT INTO log SELECT id, n, t FROM a;
 -- line: INSERT … RETURNING
 -- before: TRUNCATE log;
 WITH i AS (INSERT INTO log SELECT id, n, t FROM a WHERE part < 10 RETURNING n) SELECT count(*), sum(n) FROM i;
+-- line: INSERT … RETURNING to the client
+-- before: TRUNCATE log;
+INSERT INTO log SELECT i, i, 'returned' FROM generate_series(1, :rows / 10) i RETURNING id;
 -- line: INSERT … ON CONFLICT DO NOTHING
 INSERT INTO w SELECT i, 0, 'other' FROM generate_series(1, :rows / 10) i ON CONFLICT DO NOTHING;
 -- line: INSERT … ON CONFLICT DO UPDATE
