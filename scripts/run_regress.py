@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--keep", action="store_true", help="leave the sandbox running")
     parser.add_argument("--build")
     parser.add_argument("names", nargs="*")
-    flags = parser.parse_args()
+    flags = parser.parse_intermixed_args()
     folder, suffix = SUITES[flags.suite]
     names = flags.names or names_of(folder, suffix)
     if not names:
