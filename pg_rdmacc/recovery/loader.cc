@@ -147,11 +147,11 @@ void rdmacc_loader_create_table(const rdmacc::ListedTable* table) {
     if (code == rdmacc::Code::kOk) break;
     const bool there = code == rdmacc::Code::kDuplicateKey;
     uint32 id = rdmacc::kNoTable; /* as the attempt before this one may have made it */
-    if (there && rdmacc_loader_find_table(table, &id) == rdmacc::Code::kOk && id == table->id)
-      break;
-    const bool dropped = code == rdmacc::Code::kNotFound;
-    /* By the attempt before this one: that is still to come in the WAL, too, and readers may keep
-     * it from going for long. */
+    const bool held = there && rdmacc_loader_find_table(table, &id) == rdmacc::Code::kOk;
+    if (held && id == table->id) break;
+    /* By the attempt before this one, which may have come to another table of the same identity
+     * already. That is still to come in the WAL, too, and readers may keep it from going for long. */
+    const bool dropped = code == rdmacc::Code::kNotFound || held;
     if (dropped && rdmacc_has_followed()) return;
     const bool may_pass = there || dropped || code == rdmacc::Code::kNoSpace;
     if (!may_pass || tries == kCreateTriesMax) {

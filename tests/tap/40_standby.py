@@ -259,6 +259,21 @@ def its_processes_die(box):
     session.close()
 
 
+def tables_are_replaced_before_it_dies(box):
+    """By others of the same name in the nodes, as a load does that meets long rows: the next applier comes
+    to the first one, and the nodes have the second one already."""
+    box.psql("BEGIN; CREATE TABLE fitted (id int PRIMARY KEY, t text) USING rdmacc;"
+             "INSERT INTO fitted SELECT i, repeat('x', 300) FROM generate_series(1, 500) i; COMMIT;")
+    shows_the_same(box, "SELECT count(*), sum(length(t)) FROM fitted")
+    for victim, number in ((outage.worker_pid(standby, "rdmacc checkpointer"), signal.SIGTERM),
+                           (node_pids(standby)[1], signal.SIGKILL)):
+        os.kill(victim, number)
+        box.psql("UPDATE fitted SET t = t || 'y' WHERE id <= 20")
+        eventually(lambda: standby.psql("SELECT 1") == "1", "the server is up")
+        wait_until_follows(standby)
+        shows_the_same(box, "SELECT count(*), sum(length(t)) FROM fitted")
+
+
 def promotion(box):
     """All that was acknowledged is there, sessions go on, and write."""
     box.psql("ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -297,5 +312,5 @@ def promotion(box):
 run(set_up, statements_arrive, refused, transactions_are_whole, nothing_is_seen_half_behind,
     rows_are_no_older_than_the_catalog, a_table_is_never_seen_between_truncate_and_insert,
     a_load_is_in_no_readers_way, an_idle_reader_is_in_no_way, checkpoints_let_wal_go, it_starts_again,
-    its_processes_die, promotion,
+    its_processes_die, tables_are_replaced_before_it_dies, promotion,
     settings=SETTINGS)
