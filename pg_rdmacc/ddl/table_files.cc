@@ -109,11 +109,30 @@ void drop_index_files(void) {
   }
 }
 
+/* Of a table that was to go: no entries of indexes refer to them. */
+void remove_rows(Relation relation, uint32 id, CommandId command) {
+  rdmacc_rows_settle(relation);
+  RdmaccRows rows;
+  rdmacc_rows_begin(&rows, id, RDMACC_EVERY_COMMAND);
+  for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
+       row = rdmacc_rows_next(&rows, relation)) {
+    CHECK_FOR_INTERRUPTS();
+    rdmacc_enter_write(command);
+    bridge_start_remove(id, row->key);
+    rdmacc_pump();
+    rdmacc_check("could not remove a row", RelationGetRelationName(relation));
+  }
+  rdmacc_rows_end(&rows);
+}
+
 double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target,
                  CommandId command) {
   rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
-  uint32 id = rdmacc_create_engine_table(&spec);
+  bool taken = false;
+  uint32 id = rdmacc_create_or_take_engine_table(&spec, &taken);
+  CHECK(id != source); /* its rows would be gone */
+  if (taken) remove_rows(relation, id, command);
   const double count = copy_rows(relation, source, &id, &target, command);
   rdmacc_drop_at_commit(source);
   rdmacc_note_layout(relation, relation->rd_node.relNode, id, &target);

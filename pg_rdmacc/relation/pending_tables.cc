@@ -12,11 +12,17 @@ extern "C" {
 
 namespace {
 
-/* An engine table to be dropped: at commit when it was replaced, at abort when it was created. */
+enum class Fate : uint8 {
+  kCreated,  /* it goes at abort */
+  kReplaced, /* it goes at commit */
+  kTaken     /* it does not, though it was to go: rows have come back to it */
+};
+
+/* What becomes of an engine table. The newest entry of one counts. */
 struct PendingTable {
   uint32 id;
   int nest;
-  bool created;
+  Fate fate;
   bool aborted;  /* created under a subtransaction that was rolled back: goes in any case */
   uint64 loaded; /* rows that have been put in place */
 };
@@ -43,29 +49,32 @@ List* append(List* list, const Element& element) {
   return list;
 }
 
-void add_pending(uint32 id, bool created) {
+void add_pending(uint32 id, Fate fate) {
   CHECK(id != RDMACC_NO_TABLE);
   pending = append(pending, PendingTable{.id = id,
                                          .nest = GetCurrentTransactionNestLevel(),
-                                         .created = created,
+                                         .fate = fate,
                                          .aborted = false,
                                          .loaded = 0});
 }
 
-bool is_pending_drop(uint32 id) {
-  ListCell* cell;
-  foreach (cell, pending) {
-    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
-    if (table->id == id && !table->created) return true;
+const PendingTable* newest_of(uint32 id) {
+  for (int i = list_length(pending) - 1; i >= 0; i--) {
+    const auto* table = static_cast<const PendingTable*>(list_nth(pending, i));
+    if (table->id == id) return table;
   }
-  return false;
+  return nullptr;
+}
+
+bool goes_at_commit(const PendingTable* table) {
+  return table != nullptr && (table->aborted || table->fate == Fate::kReplaced);
 }
 
 PendingTable* find_created(uint32 id) {
   ListCell* cell;
   foreach (cell, pending) {
     auto* table = static_cast<PendingTable*>(lfirst(cell));
-    if (table->id == id && table->created && !table->aborted) return table;
+    if (table->id == id && table->fate == Fate::kCreated && !table->aborted) return table;
   }
   return nullptr;
 }
@@ -103,20 +112,17 @@ bool create(const rdmacc::TableSpec* spec, uint32* id) {
 }
 
 /* A new engine table that goes when the transaction aborts. One that exists already was left
- * behind by a server that died between the two steps of a commit: it is not in use. */
-uint32 create_engine_table(const rdmacc::TableSpec* spec) {
+ * behind by a server that died between the two steps of a commit: it is not in use. Or it goes with
+ * this transaction, which may have read it, and so it stays: RDMACC_NO_TABLE then, and its id. */
+uint32 create_engine_table(const rdmacc::TableSpec* spec, uint32* in_use) {
   uint32 id = RDMACC_NO_TABLE;
   if (!create(spec, &id)) {
-    const uint32 left = rdmacc_find_engine_table(spec);
-    if (left != RDMACC_NO_TABLE && is_pending_drop(left)) {
-      ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                      errmsg("cannot drop a primary key and add the same again in one transaction"),
-                      errhint("Use one transaction for each.")));
-    }
-    if (left != RDMACC_NO_TABLE) drop_now(left);
+    *in_use = rdmacc_find_engine_table(spec);
+    if (*in_use != RDMACC_NO_TABLE && goes_at_commit(newest_of(*in_use))) return RDMACC_NO_TABLE;
+    if (*in_use != RDMACC_NO_TABLE) drop_now(*in_use);
     if (!create(spec, &id)) elog(ERROR, "could not create a table in the rdmacc nodes");
   }
-  add_pending(id, true);
+  add_pending(id, Fate::kCreated);
   return id;
 }
 
@@ -128,7 +134,8 @@ void finish(bool committed) {
   foreach (cell, pending) {
     const auto* table = static_cast<const PendingTable*>(lfirst(cell));
     CHECK(!committed || table->nest == 1); /* subtransactions have handed on what is theirs */
-    const bool goes = committed ? !table->created || table->aborted : table->created;
+    const bool goes = committed ? goes_at_commit(table) && newest_of(table->id) == table
+                                : table->fate == Fate::kCreated;
     if (!goes) continue;
     start_drop(table->id);
     if (!rdmacc_pump_uninterrupted()) break;
@@ -177,7 +184,7 @@ void subtransaction_aborted(int nest) {
   foreach (cell, pending) {
     auto* table = static_cast<PendingTable*>(lfirst(cell));
     if (table->nest < nest) continue;
-    if (table->created) {
+    if (table->fate == Fate::kCreated) {
       /* The engine's transaction may have read it, so it stays until that has ended. */
       table->aborted = true;
       table->nest = 1;
@@ -214,7 +221,20 @@ uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec) {
 
 uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec) {
   rdmacc_enter();
-  return create_engine_table(spec);
+  uint32 in_use = RDMACC_NO_TABLE;
+  const uint32 id = create_engine_table(spec, &in_use);
+  if (id == RDMACC_NO_TABLE) elog(ERROR, "table %u of the rdmacc nodes is in use", in_use);
+  return id;
+}
+
+uint32 rdmacc_create_or_take_engine_table(const rdmacc::TableSpec* spec, bool* taken) {
+  rdmacc_enter();
+  uint32 in_use = RDMACC_NO_TABLE;
+  const uint32 id = create_engine_table(spec, &in_use);
+  *taken = id == RDMACC_NO_TABLE;
+  if (!*taken) return id;
+  add_pending(in_use, Fate::kTaken);
+  return in_use;
 }
 
 uint32 rdmacc_replace_engine_table(uint32 id, const rdmacc::TableSpec* spec) {
@@ -224,8 +244,11 @@ uint32 rdmacc_replace_engine_table(uint32 id, const rdmacc::TableSpec* spec) {
   drop_now(id);
   uint32 replacement = RDMACC_NO_TABLE;
   if (!create(spec, &replacement)) elog(ERROR, "could not create a table in the rdmacc nodes");
-  table->id = replacement;
   ListCell* cell;
+  foreach (cell, pending) {
+    auto* other = static_cast<PendingTable*>(lfirst(cell));
+    if (other->id == id) other->id = replacement;
+  }
   foreach (cell, notes) {
     auto* note = static_cast<RdmaccLayoutNote*>(lfirst(cell));
     if (note->id == id) note->id = replacement;
@@ -238,7 +261,7 @@ uint32 rdmacc_replace_engine_table(uint32 id, const rdmacc::TableSpec* spec) {
   return replacement;
 }
 
-void rdmacc_drop_at_commit(uint32 id) { add_pending(id, false); }
+void rdmacc_drop_at_commit(uint32 id) { add_pending(id, Fate::kReplaced); }
 
 bool rdmacc_created_by_transaction(uint32 id) { return find_created(id) != nullptr; }
 

@@ -19,6 +19,10 @@ uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec);
 /* A new engine table that goes when the transaction aborts. */
 uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec);
 
+/* The same, or, taken, the one of that name which was to go with this transaction: rows that have
+ * been moved away, or that a savepoint has loaded, are still in it. */
+uint32 rdmacc_create_or_take_engine_table(const rdmacc::TableSpec* spec, bool* taken);
+
 /* One in the place of another that was created so and has no rows, which is dropped at once. */
 uint32 rdmacc_replace_engine_table(uint32 id, const rdmacc::TableSpec* spec);
 
