@@ -48,7 +48,7 @@ struct SegmentBlock {
 static_assert(sizeof(SegmentBlock) == 32);
 
 constexpr uint64_t kSegmentMagic = 0x31'67'6F'6C'64'6D'64'72ull;  // "rdmdlog1"
-constexpr uint32_t kSegmentVersion = 2;
+constexpr uint32_t kSegmentVersion = 3;
 constexpr uint64_t kBlockMagic = 0x6B'63'6F'6C'62'64'6D'72ull;  // "rmdblock"
 constexpr uint64_t kSegmentAlignment = 64;
 

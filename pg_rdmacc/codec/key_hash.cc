@@ -1,6 +1,7 @@
-/* PostgreSQL's hash of an 8-byte integer has but 32 bits that count, and those of arrays,
- * composites and ranges are made of their parts' hashes. So these are written out part by part,
- * each as it would be as a key, and the bytes are hashed. */
+/* PostgreSQL's hash of an 8-byte integer has but 32 bits that count, those of arrays, composites,
+ * ranges and multiranges are made of their parts' hashes, and that of a jsonb does not tell how its
+ * parts are nested. So these are written out part by part, each as it would be as a key, and the
+ * bytes are hashed. */
 
 #include "pg_rdmacc/codec/key_codec.h"
 
@@ -11,7 +12,9 @@ extern "C" {
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "utils/array.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/multirangetypes.h"
 #include "utils/rangetypes.h"
 #include "utils/typcache.h"
 }
@@ -86,45 +89,110 @@ void append_composite(StringInfo out, Datum value) {
   ReleaseTupleDesc(descriptor);
 }
 
-void append_bound(StringInfo out, Oid type, const RangeBound* bound) {
-  pq_sendbyte(out, bound->inclusive ? 1 : 0);
-  append_part(out, type, InvalidOid, bound->val, bound->infinite);
+/* An operator class of the range type's own may find other values equal than their type does. */
+bool compares_as_its_type(const TypeCacheEntry* range) {
+  const TypeCacheEntry* element =
+      lookup_type_cache(range->rngelemtype->type_id, TYPECACHE_CMP_PROC);
+  return element->cmp_proc == range->rng_cmp_proc_finfo.fn_oid;
 }
 
-void append_range(StringInfo out, Oid type, Datum value) {
-  TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
-  CHECK(entry->rngelemtype != nullptr);
+void append_bound(StringInfo out, const TypeCacheEntry* range, const RangeBound* bound) {
+  pq_sendbyte(out, bound->inclusive ? 1 : 0);
+  append_part(out, range->rngelemtype->type_id, range->rng_collation, bound->val, bound->infinite);
+}
+
+void append_range(StringInfo out, TypeCacheEntry* entry, const RangeType* value) {
   RangeBound lower;
   RangeBound upper;
   bool empty = false;
-  range_deserialize(entry, DatumGetRangeTypeP(value), &lower, &upper, &empty);
+  range_deserialize(entry, value, &lower, &upper, &empty);
   pq_sendbyte(out, empty ? 1 : 0);
   if (empty) return;
-  append_bound(out, entry->rngelemtype->type_id, &lower);
-  append_bound(out, entry->rngelemtype->type_id, &upper);
+  append_bound(out, entry, &lower);
+  append_bound(out, entry, &upper);
+}
+
+void append_multirange(StringInfo out, TypeCacheEntry* entry, const MultirangeType* value) {
+  RangeType** ranges = nullptr;
+  int32 count = 0;
+  multirange_deserialize(entry, value, &count, &ranges);
+  pq_sendint32(out, static_cast<uint32>(count));
+  for (int32 i = 0; i < count; i++) append_range(out, entry, ranges[i]);
+}
+
+void append_scalar(StringInfo out, const JsonbValue* value) {
+  pq_sendbyte(out, static_cast<uint8>(value->type));
+  switch (value->type) {
+    case jbvNull:
+      break;
+    case jbvBool:
+      pq_sendbyte(out, value->val.boolean ? 1 : 0);
+      break;
+    case jbvNumeric:
+      rdmacc_key_append(out, NUMERICOID, InvalidOid, NumericGetDatum(value->val.numeric));
+      break;
+    case jbvString:
+      pq_sendint32(out, static_cast<uint32>(value->val.string.len));
+      appendBinaryStringInfo(out, value->val.string.val, value->val.string.len);
+      break;
+    default:
+      elog(ERROR, "jsonb value of kind %d within a container", static_cast<int>(value->type));
+  }
+}
+
+/* An object has its keys in one order, and each once. */
+void append_jsonb(StringInfo out, Datum value) {
+  Jsonb* json = DatumGetJsonbP(value);
+  JsonbIterator* iterator = JsonbIteratorInit(&json->root);
+  JsonbValue part;
+  for (JsonbIteratorToken token = JsonbIteratorNext(&iterator, &part, false); token != WJB_DONE;
+       token = JsonbIteratorNext(&iterator, &part, false)) {
+    pq_sendbyte(out, static_cast<uint8>(token));
+    switch (token) {
+      case WJB_KEY:
+      case WJB_VALUE:
+      case WJB_ELEM:
+        append_scalar(out, &part);
+        break;
+      case WJB_BEGIN_ARRAY: /* a value on its own is an array of one */
+        pq_sendbyte(out, part.val.array.rawScalar ? 1 : 0);
+        break;
+      default:
+        break;
+    }
+  }
 }
 
 /* False for a type that is not made of parts, or whose parts may be compared in a way of its own.
  */
 bool append_parts(StringInfo out, Oid type, Oid collation, Datum value) {
-  switch (type) {
-    case INT8RANGEOID:
-    case TSRANGEOID:
-    case TSTZRANGEOID:
-      append_range(out, type, value);
-      return true;
-    default:
-      break;
+  if (type == JSONBOID) {
+    append_jsonb(out, value);
+    return true;
   }
   if (type_is_array(type)) {
     append_array(out, collation, value);
     return true;
   }
-  if (get_typtype(type) == TYPTYPE_COMPOSITE) {
-    append_composite(out, value);
-    return true;
+  switch (get_typtype(type)) {
+    case TYPTYPE_COMPOSITE:
+      append_composite(out, value);
+      return true;
+    case TYPTYPE_RANGE: {
+      TypeCacheEntry* range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+      if (!compares_as_its_type(range)) return false;
+      append_range(out, range, DatumGetRangeTypeP(value));
+      return true;
+    }
+    case TYPTYPE_MULTIRANGE: {
+      TypeCacheEntry* range = lookup_type_cache(type, TYPECACHE_MULTIRANGE_INFO)->rngtype;
+      if (!compares_as_its_type(range)) return false;
+      append_multirange(out, range, DatumGetMultirangeTypeP(value));
+      return true;
+    }
+    default:
+      return false;
   }
-  return false;
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct TableFile {
 
 namespace {
 
-constexpr uint64 kMagic = UINT64CONST(0x3273776f72646d72); /* "rmdrows2" */
+constexpr uint64 kMagic = UINT64CONST(0x3373776f72646d72); /* "rmdrows3" */
 constexpr uint64 kVersionBits = UINT64CONST(0xff) << 56;   /* the last character */
 constexpr int kBlockBytes = 256 * 1024;                    /* after which a block ends */
 constexpr uint32 kBlockBytesMax = 4 * 1024 * 1024;         /* with the longest of rows */

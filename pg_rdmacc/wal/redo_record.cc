@@ -12,7 +12,7 @@ extern "C" {
 namespace {
 
 constexpr uint32 kMagic = 0x52444d41; /* "RDMA" */
-constexpr uint16 kVersion = 3;
+constexpr uint16 kVersion = 4;
 char prefix[] = "rdmacc";
 constexpr uint32 kDeleted = UINT32_C(1) << 31; /* in a write's key_bytes */
 constexpr Size kKeptBytes = 256 * 1024;        /* of the buffer, between two transactions */

@@ -118,7 +118,7 @@ def rows_of_another_version(box):
 
 
 def make_version_one(path, whole):
-    equal(whole[:8], b"rmdrows2", "the head of the file")
+    equal(whole[:8], b"rmdrows3", "the head of the file")
     overwrite(path, b"rmdrows1" + whole[8:])
 
 
