@@ -1,4 +1,5 @@
 
+#include "pg_rdmacc/ddl/key_types.h"
 #include "pg_rdmacc/ddl/table_files.h"
 #include "pg_rdmacc/ddl/utility.h"
 #include "pg_rdmacc/relation/access_method.h"
@@ -136,6 +137,9 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
   if (!OidIsValid(rdmacc_access_method())) return;
   if (exports) {
     rdmacc_snapshot_is_exported();
+  } else if ((access == OAT_POST_CREATE || access == OAT_DROP) && class_id == RelationRelationId &&
+             sub_id > 0) {
+    rdmacc_refuse_change_of_key_type(object);
   } else if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
     dropped_relation(object);
   } else if ((access == OAT_POST_CREATE || access == OAT_POST_ALTER) &&
