@@ -73,6 +73,7 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
     check_after_waits(waits);
+    rdmacc_check_doom();
     rdmacc_check_numbers();
   }
   PG_CATCH();
@@ -124,6 +125,7 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
       rdmacc_end_lone_statement(&held->rows);
     } else {
       check_after_waits(waits);
+      rdmacc_check_doom();
       rdmacc_check_numbers();
     }
   }

@@ -167,6 +167,8 @@ void finish(QueryDesc* query) {
   const int depth = modifying_depth;
   const bool marks = rdmacc_write_marks_want(true);
   const RdmaccRunningQuery outer = rdmacc_begin_running(query);
+  const bool outermost = outer.query == nullptr && !rdmacc_in_utility();
+  const MemoryContext context = CurrentMemoryContext;
   PG_TRY();
   {
     /* Marks of the run just ended still count for the rest of the query. */
@@ -181,13 +183,18 @@ void finish(QueryDesc* query) {
     }
     check_uniqueness(query);
   }
-  PG_FINALLY();
+  PG_CATCH();
   {
     rdmacc_end_running(outer);
     modifying_depth = depth;
     rdmacc_write_marks_want(marks);
+    if (outermost) rdmacc_validate_error(context);
+    PG_RE_THROW();
   }
   PG_END_TRY();
+  rdmacc_end_running(outer);
+  modifying_depth = depth;
+  rdmacc_write_marks_want(marks);
 }
 
 void note_if_foreign(const ResultRelInfo* result) {

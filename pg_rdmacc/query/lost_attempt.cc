@@ -47,10 +47,31 @@ bool is_answer(int sqlstate) {
   }
 }
 
+/* A handler has caught why the transaction cannot go on, and raises something else; or nothing
+ * could catch that it went on nevertheless. */
+bool follows_doom(void) {
+  return rdmacc_doomed_by_conflict() ? is_answer(geterrcode())
+                                     : rdmacc_is_doomed() && geterrcode() == ERRCODE_ASSERT_FAILURE;
+}
+
+void check_reads(void) {
+  /* What other workers have to say would come in between. */
+  if (ParallelContextActive()) {
+    ConditionVariableCancelSleep(); /* it may lie in their memory */
+    AtEOXact_Parallel(false);
+  }
+  rdmacc_borrow();
+  bridge_start_check_reads();
+  rdmacc_pump();
+  rdmacc_check("could not check what was read", nullptr);
+}
+
 }  // namespace
 
 void rdmacc_validate_error(MemoryContext context) {
-  if (!is_answer(geterrcode()) || !bridge_txn_active() || bridge_prepared()) return;
+  const bool doomed = follows_doom();
+  const bool based_on_reads = is_answer(geterrcode()) && bridge_txn_active() && !bridge_prepared();
+  if (!doomed && !based_on_reads) return;
   CHECK(!bridge_busy()); /* an error ends the command that it comes from */
   const MemoryContext previous = MemoryContextSwitchTo(context);
   ErrorData* error = CopyErrorData();
@@ -58,15 +79,8 @@ void rdmacc_validate_error(MemoryContext context) {
   LWLockReleaseAll(); /* the error may have passed some */
   PG_TRY();
   {
-    /* What other workers have to say would come in between. */
-    if (ParallelContextActive()) {
-      ConditionVariableCancelSleep(); /* it may lie in their memory */
-      AtEOXact_Parallel(false);
-    }
-    rdmacc_borrow();
-    bridge_start_check_reads();
-    rdmacc_pump();
-    rdmacc_check("could not check what was read", nullptr);
+    if (doomed) rdmacc_check_doom();
+    check_reads();
     ReThrowError(error);
   }
   PG_CATCH();

@@ -12,7 +12,8 @@ bool rdmacc_caught_conflict(void);
 /* In a PG_CATCH, of an error that is about to leave the executor: where reads are validated at the
  * end of a transaction, it may come of reads that do not fit together (a division by what has never
  * been zero). They are validated now. If they do not fit, the conflict takes the error's place in
- * the PG_CATCH, and else nothing has changed. `context`: the memory to use. */
+ * the PG_CATCH, and else nothing has changed. So it does where a handler of a function has caught
+ * the conflict, and raised something else. `context`: the memory to use. */
 void rdmacc_validate_error(MemoryContext context);
 
 /* In a PG_CATCH: the error is what the statement answers, in this database as it is, and no

@@ -41,11 +41,8 @@ bool used_servers;            /* and other servers, which have their own commits
 bool ran_utility;             /* and statements that may have left work for the commit */
 bool asks_for_exclusive_gate; /* for its engine transaction, which is not begun yet */
 bool committed_early;         /* the engine's part has written; interrupts are held until the end */
-bool doomed;
-BridgeError doom; /* why */
-int doom_protocol;
-int foreign_write_nest; /* the lowest level that wrote foreign rows */
-int catalog_write_nest; /* and that changed the catalog */
+int foreign_write_nest;       /* the lowest level that wrote foreign rows */
+int catalog_write_nest;       /* and that changed the catalog */
 uint32 transaction_number = 1;
 
 void note_nest(int* lowest) {
@@ -161,12 +158,13 @@ void forget_transaction(void) {
   CHECK(!bridge_txn_has_writes() && !bridge_busy()); /* what was written is decided */
   rdmacc_log_installed();
   used_servers = ran_utility = asks_for_exclusive_gate = false;
-  used = doomed = database_dropped = false;
+  used = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
   rdmacc_pump_forget();
   rdmacc_savepoints_forget();
   rdmacc_forget_conflict();
+  rdmacc_forget_doom();
   rdmacc_forget_snapshot();
   rdmacc_forget_current_reads();
   rdmacc_parts_forget();
@@ -227,7 +225,7 @@ void finish_worker(void) {
 /* As far as the transaction's tables and statements tell, PostgreSQL's commit has nothing left to
  * do that may fail, or that may still use the engine. */
 bool may_end_early(void) {
-  return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
+  return bridge_txn_active() && !rdmacc_is_doomed() && !used_servers && !ran_utility &&
          catalog_write_nest == kNever && !rdmacc_parts_pending();
 }
 
@@ -298,20 +296,6 @@ void rdmacc_xact_init(void) {
   RegisterResourceReleaseCallback(owner_released, nullptr);
 }
 
-void rdmacc_doom(const BridgeError* error) {
-  if (doomed) return;
-  CHECK(error->code != rdmacc::Code::kOk);
-  doomed = true;
-  doom = *error;
-  doom_protocol = Max(bridge_txn_protocol(), 0);
-  /* What was raised first said how it ended; a repetition only says that it did. */
-  doom.outcome_unknown = false;
-}
-
-void rdmacc_check_doom(void) {
-  if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
-}
-
 void rdmacc_note_failed_command(void) {
   const BridgeError* error = bridge_error();
   if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
@@ -325,7 +309,7 @@ void rdmacc_enter(void) {
   if (committed_early || bridge_prepared()) {
     elog(ERROR, "rdmacc tables are used after their transaction's commit");
   }
-  if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
+  rdmacc_refuse_if_doomed();
   if (bridge_txn_active()) return rdmacc_await_applied_again();
   if (IsParallelWorker() && rdmacc_be_guest()) return;
   rdmacc_check_entry();
@@ -354,7 +338,7 @@ void rdmacc_enter(void) {
 void rdmacc_enter_write(CommandId command) {
   CHECK(command != InvalidCommandId);
   PreventCommandDuringRecovery("a write to rdmacc tables");
-  if (!doomed) rdmacc_await_leave_to_write();
+  if (!rdmacc_is_doomed()) rdmacc_await_leave_to_write();
   rdmacc_invite_no_guests();
   rdmacc_enter();
   rdmacc_savepoint_before_write();

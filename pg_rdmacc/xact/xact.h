@@ -3,10 +3,11 @@
  * is prepared there and committed once PostgreSQL's commit record has decided (two_phase.h).
  *
  * Invariants:
- * 1. While the engine's transaction is doomed (a conflict, a cancel, a lost node) every access
- *    raises the same error again, also after ROLLBACK TO: the engine cannot go on.
+ * 1. While the engine's transaction is doomed (doom.h) every access raises an error, also after
+ *    ROLLBACK TO: the engine cannot go on.
  * 2. No bridge command is under way when control returns to PostgreSQL, by error or not. */
 #pragma once
+#include "pg_rdmacc/xact/doom.h"
 #include "pg_rdmacc/xact/pump.h"
 
 extern "C" {
@@ -19,8 +20,6 @@ void rdmacc_enter(void);
 /* Before every write: rdmacc_enter(), a savepoint if this subtransaction has none, the command. */
 void rdmacc_enter_write(CommandId command);
 
-/* The transaction cannot go on, for this reason: whatever uses the engine next raises it. */
-void rdmacc_doom(const BridgeError* error);
 /* The last bridge command has failed: what that means for the transaction. */
 void rdmacc_note_failed_command(void);
 
@@ -33,9 +32,6 @@ bool rdmacc_transaction_used(void);
 /* Before the first access: the transaction waits until it has the gate in exclusive mode, so that
  * it does not lose again. */
 void rdmacc_ask_for_exclusive_gate(void);
-
-/* Raises why the transaction cannot commit, if something has caught that before: a function. */
-void rdmacc_check_doom(void);
 
 /* True when the engine decides alone, and PostgreSQL's commit has nothing left to do that may fail,
  * as far as the transaction's tables and statements tell. */

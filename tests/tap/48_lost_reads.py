@@ -27,6 +27,13 @@ CREATE TABLE counted (id serial PRIMARY KEY) USING heap;
 CREATE TRIGGER counts BEFORE INSERT ON counted FOR EACH ROW EXECUTE FUNCTION counts();
 CREATE FUNCTION catches() RETURNS void LANGUAGE plpgsql AS
   $$ BEGIN UPDATE parents SET n = n + 1 WHERE id = 2; EXCEPTION WHEN serialization_failure THEN NULL; END $$;
+CREATE FUNCTION wraps() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN UPDATE parents SET n = n + 1 WHERE id = 2; EXCEPTION WHEN OTHERS THEN RAISE EXCEPTION 'failed: %', SQLERRM; END $$;
+CREATE FUNCTION tries_again() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN LOOP BEGIN
+  UPDATE parents SET n = n + 1 WHERE id = 2; RETURN;
+  EXCEPTION WHEN OTHERS THEN PERFORM pg_sleep(0.001);
+END; END LOOP; END $$;
 """
 OPTIMISTIC = ("occ", "sundial", "tictoc", "maat", "drtm")
 BLIND = "DECLARE x CURSOR FOR SELECT 1;"  # the block is not run again
@@ -87,14 +94,16 @@ class Repeats(Worker):
 
 
 def no_conflict_comes_to_the_client(box):
-    """Of statements alone: by a function that has caught it, by a heap's trigger or foreign key."""
+    """Of statements alone: by a function that has caught it, and goes on, or makes another error of it; by a heap's
+    trigger or foreign key. Of blocks, by such a function."""
     for protocol in ("nowait", "waitdie", "occ", "mvcc", "sundial"):
         box.psql("DELETE FROM children; DELETE FROM parents; INSERT INTO parents VALUES (1), (2)")
-        setting = f"SET rdmacc.protocol = {protocol}; SET rdmacc.auto_retry = 1000;"
+        setting = f"SET rdmacc.protocol = {protocol}; SET rdmacc.auto_retry = 1000; SET rdmacc.replay_limit = 1000;"
         workers = [Repeats(box, setting, statement) for statement in
                    ("SELECT FROM catches();", "SELECT FROM catches();", "INSERT INTO counted DEFAULT VALUES;",
                     "INSERT INTO counted DEFAULT VALUES;", "INSERT INTO children (parent) VALUES (1);",
-                    "INSERT INTO children (parent) VALUES (2);")]
+                    "INSERT INTO children (parent) VALUES (2);", "SELECT FROM wraps();", "SELECT FROM tries_again();",
+                    "BEGIN; UPDATE other SET v = v WHERE k = 7; SELECT FROM catches(); COMMIT;")]
         try:
             eventually(lambda: all(worker.done > 20 for worker in workers), f"{protocol}: all get on", 60)
         finally:
