@@ -91,6 +91,7 @@ void append_composite(StringInfo out, Datum value) {
 
 /* An operator class of the range type's own may find other values equal than their type does. */
 bool compares_as_its_type(const TypeCacheEntry* range) {
+  CHECK(range != nullptr && range->rngelemtype != nullptr);
   const TypeCacheEntry* element =
       lookup_type_cache(range->rngelemtype->type_id, TYPECACHE_CMP_PROC);
   return element->cmp_proc == range->rng_cmp_proc_finfo.fn_oid;
@@ -116,6 +117,7 @@ void append_multirange(StringInfo out, TypeCacheEntry* entry, const MultirangeTy
   RangeType** ranges = nullptr;
   int32 count = 0;
   multirange_deserialize(entry, value, &count, &ranges);
+  CHECK(count >= 0);
   pq_sendint32(out, static_cast<uint32>(count));
   for (int32 i = 0; i < count; i++) append_range(out, entry, ranges[i]);
 }

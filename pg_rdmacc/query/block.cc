@@ -193,6 +193,7 @@ void rdmacc_run_step_in_block(const RdmaccStep* step) {
   const MemoryContext context = CurrentMemoryContext;
   RdmaccSent* sent = rdmacc_journal_add(step->text, step->params);
   if (sent == nullptr) return step->run(step->argument, step->receiver, step->completion);
+  sent->prepared_at = step->prepared_at;
   Held held;
   hold(&held, step->receiver);
   rdmacc_begin_losses();

@@ -17,7 +17,8 @@ typedef struct RdmaccStep {
   /* Called with the receiver for its rows, in place of the client's. */
   void (*run)(void* argument, DestReceiver* receiver, QueryCompletion* completion);
   void* argument;
-  const CopyStmt* copy; /* if it is one of the client's rows, else NULL */
+  const CopyStmt* copy;    /* if it is one of the client's rows, else NULL */
+  TimestampTz prepared_at; /* rdmacc_prepared_at() */
   RdmaccStatementText text;
   ParamListInfo params;
   DestReceiver* receiver; /* the client's */

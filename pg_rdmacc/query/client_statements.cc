@@ -7,7 +7,9 @@
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
+#include "pg_rdmacc/query/sent_statement.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/xact/held_cursors.h"
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
@@ -25,9 +27,8 @@ namespace {
 
 ProcessUtility_hook_type previous_utility;
 
-bool began;         /* the client has had a statement run in this transaction */
-bool holds_cursors; /* the session has declared one WITH HOLD */
-bool explaining;    /* EXPLAIN is being run */
+bool began;      /* the client has had a statement run in this transaction */
+bool explaining; /* EXPLAIN is being run */
 
 struct Utility {
   PlannedStmt* statement;
@@ -237,10 +238,6 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
     return run_transaction_statement(utility, receiver, completion);
   }
   began = true;
-  if (IsA(node, DeclareCursorStmt)) {
-    const int options = reinterpret_cast<const DeclareCursorStmt*>(node)->options;
-    holds_cursors = holds_cursors || (options & CURSOR_OPT_HOLD) != 0;
-  }
   if (leaves_nothing(node)) return run_once(utility, receiver, completion);
   const CopyStmt* copy = rdmacc_copy_from_client(node);
   prepare_copy_of_file(node);
@@ -253,6 +250,7 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
   const RdmaccStep step = {.run = run_step,
                            .argument = utility,
                            .copy = copy,
+                           .prepared_at = rdmacc_prepared_at(node),
                            .text = text_of(utility),
                            .params = utility->params,
                            .receiver = receiver,
@@ -268,6 +266,9 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
                      ProcessUtilityContext context, ParamListInfo params,
                      QueryEnvironment* environment, DestReceiver* destination,
                      QueryCompletion* completion) {
+  if (IsA(statement->utilityStmt, DeclareCursorStmt)) {
+    rdmacc_note_cursor(reinterpret_cast<const DeclareCursorStmt*>(statement->utilityStmt));
+  }
   Utility utility = {statement, text, read_only_tree, context, params, environment};
   const bool of_client = context == PROCESS_UTILITY_TOPLEVEL && ActivePortal != nullptr &&
                          !rdmacc_in_utility() && rdmacc_running_query() == nullptr &&
@@ -311,7 +312,7 @@ void rdmacc_note_client_query(void) {
   /* A portal that the transaction has begun to read, or that is bound for later. PostgreSQL's
    * function leaves a scan of its table open when it finds one, and finds held cursors, which are
    * no query any more. */
-  if (rdmacc_other_queries_open() || (!holds_cursors && !ThereAreNoReadyPortals())) {
+  if (rdmacc_other_queries_open() || (!rdmacc_holds_cursors() && !ThereAreNoReadyPortals())) {
     rdmacc_journal_spoil();
   }
 }

@@ -1,12 +1,17 @@
 #include "pg_rdmacc/query/journal.h"
 
 #include "pg_rdmacc/xact/given_numbers.h"
+#include "pg_rdmacc/xact/held_cursors.h"
 
 extern "C" {
 #include "access/xact.h"
+#include "nodes/plannodes.h"
+#include "tcop/pquery.h"
 #include "utils/datum.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 }
 
 namespace {
@@ -40,6 +45,27 @@ bool has_room(void) {
          MemoryContextMemAllocated(memory, false) + copied_bytes <= bytes_max();
 }
 
+/* Plans that are made for one execution PostgreSQL does not watch. */
+void relation_changed(Datum, Oid relation) {
+  ListCell* statement;
+  foreach (statement, statements) {
+    auto* sent = static_cast<RdmaccSent*>(lfirst(statement));
+    if (sent->plan == nullptr || sent->plan_is_stale) continue;
+    ListCell* plan;
+    foreach (plan, sent->plan->stmt_list) {
+      sent->plan_is_stale = sent->plan_is_stale || !OidIsValid(relation) ||
+                            list_member_oid(lfirst_node(PlannedStmt, plan)->relationOids, relation);
+    }
+  }
+}
+
+void keep_plan(RdmaccSent* sent) {
+  if (ActivePortal == nullptr || ActivePortal->cplan == nullptr) return;
+  sent->plan = ActivePortal->cplan;
+  CHECK(sent->plan->refcount > 0);
+  sent->plan->refcount++; /* until rdmacc_journal_forget() */
+}
+
 RdmaccSent* append(RdmaccStatementText where, ParamListInfo params) {
   CHECK(is_open && where.source != nullptr);
   const MemoryContext previous = MemoryContextSwitchTo(memory);
@@ -47,6 +73,7 @@ RdmaccSent* append(RdmaccStatementText where, ParamListInfo params) {
   sent->text = copy_text(where);
   sent->params = params != nullptr ? copyParamList(params) : nullptr;
   sent->at = GetCurrentStatementStartTimestamp();
+  keep_plan(sent);
   statements = lappend(statements, sent);
   MemoryContextSwitchTo(previous);
   return sent;
@@ -56,11 +83,13 @@ void open_empty(bool alone) {
   CHECK(!is_open && statements == NIL);
   if (memory == nullptr) {
     memory = AllocSetContextCreate(TopMemoryContext, "rdmacc journal", ALLOCSET_SMALL_SIZES);
+    CacheRegisterRelcacheCallback(relation_changed, 0);
   }
   is_open = true;
   is_alone = alone;
   started_at = GetCurrentTransactionStartTimestamp();
   started_in_recovery = TransactionStartedDuringRecovery();
+  rdmacc_remember_cursors();
 }
 
 }  // namespace
@@ -123,6 +152,11 @@ void rdmacc_journal_forget(void) {
   is_open = is_alone = has_copied = false;
   rdmacc_numbers_forget();
   if (statements == NIL) return;
+  ListCell* cell;
+  foreach (cell, statements) {
+    CachedPlan* plan = static_cast<RdmaccSent*>(lfirst(cell))->plan;
+    if (plan != nullptr) ReleaseCachedPlan(plan, nullptr);
+  }
   statements = NIL;
   copied_bytes = 0;
   copied_memory = nullptr;

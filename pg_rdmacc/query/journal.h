@@ -13,6 +13,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "nodes/params.h"
 #include "nodes/pg_list.h"
+#include "utils/plancache.h"
 
 /* What a function has drawn for it (noted_draws.h). */
 typedef struct RdmaccDraw {
@@ -24,6 +25,11 @@ typedef struct RdmaccDraw {
 
 typedef struct RdmaccSent {
   const char* text; /* of this statement alone */
+  /* Of one that was prepared by a message of its own, when the session's settings and tables may
+   * have been others: what was made of its text then. NULL: the text is all there is to it. */
+  CachedPlan* plan;
+  bool plan_is_stale;      /* one of its tables has changed since */
+  TimestampTz prepared_at; /* of EXECUTE: when its statement was prepared (rdmacc_prepared_at) */
   ParamListInfo params;
   TimestampTz at;    /* the time of its statement_timestamp() */
   List* draws;       /* RdmaccDraw*, in the order in which they were drawn */
@@ -48,7 +54,8 @@ void rdmacc_journal_begin(RdmaccStatementText text);
 void rdmacc_journal_begin_alone(void);
 bool rdmacc_journal_is_alone(void);
 
-/* The next statement, about to be run. NULL if the journal does not have, or does not take it. */
+/* The next statement, about to be run by the active portal. NULL if the journal does not have, or
+ * does not take it. */
 RdmaccSent* rdmacc_journal_add(RdmaccStatementText text, ParamListInfo params);
 
 /* Appends it to the statement's draws. */

@@ -43,17 +43,6 @@ void relation_changed(Datum, Oid relation) {
   stale = stale || !OidIsValid(relation) || list_member_oid(watched->relationOids, relation);
 }
 
-/* The plan has been made under these locks. */
-void lock_relations(const PlannedStmt* plan) {
-  ListCell* cell;
-  foreach (cell, plan->rtable) {
-    const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
-    if (entry->rtekind == RTE_RELATION) LockRelationOid(entry->relid, entry->rellockmode);
-  }
-  /* A lock that is held twice would not have looked. */
-  AcceptInvalidationMessages();
-}
-
 void remember_executor(const QueryDesc* query) {
   executor.flags = query->estate->es_top_eflags;
   executor.timed = query->totaltime != nullptr;
@@ -151,6 +140,16 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
 
 }  // namespace
 
+void rdmacc_lock_relations(const PlannedStmt* plan) {
+  ListCell* cell;
+  foreach (cell, plan->rtable) {
+    const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+    if (entry->rtekind == RTE_RELATION) LockRelationOid(entry->relid, entry->rellockmode);
+  }
+  /* A lock that is held twice would not have looked. */
+  AcceptInvalidationMessages();
+}
+
 void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context) {
   Portal portal = ActivePortal;
   const bool holds = portal->holdSnapshot != nullptr;
@@ -184,7 +183,7 @@ bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin b
   PG_TRY();
   {
     begin_again(query, begin, context);
-    lock_relations(plan);
+    rdmacc_lock_relations(plan);
     unfinished = nullptr;
   }
   PG_FINALLY();

@@ -25,6 +25,9 @@ void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context);
  * when `begin` has raised an error; what was changed since the first call counts. */
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin);
 
+/* The locks under which the plan was made, and what has changed meanwhile is known. */
+void rdmacc_lock_relations(const PlannedStmt* plan);
+
 /* Before the first attempt of a query: none of another one is unfinished. */
 void rdmacc_forget_attempts(void);
 

@@ -9,6 +9,7 @@
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/given_numbers.h"
+#include "pg_rdmacc/xact/held_cursors.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -228,6 +229,7 @@ bool rdmacc_take_loss(MemoryContext context, bool told_already) {
   const bool conflict = rdmacc_caught_conflict();
   const bool memory = !conflict && rdmacc_memory_may_come(memory_waits);
   if (!(conflict || memory) || told_already || !rdmacc_journal_is_open()) return false;
+  if (rdmacc_cursors_have_moved()) return false;
   /* Plans, and what the session knows of the catalog, may rely on what goes with the attempt. */
   if (rdmacc_transaction_wrote_catalog()) return false;
   if (conflict) {

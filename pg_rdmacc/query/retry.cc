@@ -10,6 +10,7 @@
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/given_numbers.h"
+#include "pg_rdmacc/xact/held_cursors.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -92,7 +93,7 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   PG_CATCH();
   {
     rdmacc_validate_error(context);
-    const bool done = held->passing || last_attempt;
+    const bool done = held->passing || last_attempt || rdmacc_cursors_have_moved();
     const bool again = rdmacc_caught_conflict() && !done;
     if (again) rdmacc_count_loss(last);
     if (!(again && !last) && (done || !rdmacc_memory_may_come(memory_waits))) {
@@ -112,6 +113,7 @@ void run_attempts(QueryDesc* query, RdmaccAttempt attempt) {
   RdmaccHeldRows held;
   last_attempt = false;
   rdmacc_forget_attempts();
+  rdmacc_remember_cursors();
   rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
   query->dest = &held.receiver;
   rdmacc_forget_owners();

@@ -2,8 +2,10 @@
 
 #include "pg_rdmacc/query/copied_rows.h"
 #include "pg_rdmacc/query/lost_attempt.h"
+#include "pg_rdmacc/query/new_attempt.h"
 
 extern "C" {
+#include "commands/prepare.h"
 #include "nodes/parsenodes.h"
 #include "parser/analyze.h"
 #include "tcop/pquery.h"
@@ -33,7 +35,28 @@ bool has_order(List* queries) {
   return false;
 }
 
+/* The plan that was made when the statement was prepared, unless one of its tables has changed
+ * since: PostgreSQL would read the text anew then, too. */
+bool has_plan(const RdmaccSent* sent) {
+  if (sent->plan == nullptr) return false;
+  ListCell* cell;
+  foreach (cell, sent->plan->stmt_list) rdmacc_lock_relations(lfirst_node(PlannedStmt, cell));
+  return !sent->plan_is_stale;
+}
+
+bool wants_order(const Node* statement) {
+  CHECK(statement != nullptr);
+  return !IsA(statement, InsertStmt) && !IsA(statement, UpdateStmt) &&
+         !IsA(statement, DeleteStmt) && !IsA(statement, MergeStmt) &&
+         (!IsA(statement, SelectStmt) ||
+          reinterpret_cast<const SelectStmt*>(statement)->sortClause != NIL);
+}
+
 List* plan(const RdmaccSent* sent, RawStmt* raw, bool* ordered) {
+  if (has_plan(sent)) {
+    *ordered = wants_order(raw->stmt);
+    return sent->plan->stmt_list;
+  }
   const bool needs_snapshot = analyze_requires_snapshot(raw);
   if (needs_snapshot) PushActiveSnapshot(GetTransactionSnapshot());
   const int count = sent->params != nullptr ? sent->params->numParams : 0;
@@ -43,6 +66,16 @@ List* plan(const RdmaccSent* sent, RawStmt* raw, bool* ordered) {
   List* plans = pg_plan_queries(queries, sent->text, CURSOR_OPT_PARALLEL_OK, sent->params);
   if (needs_snapshot) PopActiveSnapshot();
   return plans;
+}
+
+void define(Portal portal, const RdmaccSent* sent, const RawStmt* raw, List* plans) {
+  CHECK(plans != NIL);
+  CachedPlan* kept = nullptr;
+  if (sent->plan != nullptr && plans == sent->plan->stmt_list) {
+    kept = sent->plan;
+    kept->refcount++; /* the portal's */
+  }
+  PortalDefineQuery(portal, nullptr, sent->text, CreateCommandTag(raw->stmt), plans, kept);
 }
 
 struct PortalToRun {
@@ -74,6 +107,13 @@ bool same_columns(TupleDesc a, TupleDesc b) {
 
 }  // namespace
 
+TimestampTz rdmacc_prepared_at(const Node* statement) {
+  if (!IsA(statement, ExecuteStmt)) return 0;
+  const PreparedStatement* prepared =
+      FetchPreparedStatement(reinterpret_cast<const ExecuteStmt*>(statement)->name, false);
+  return prepared != nullptr ? prepared->prepare_time : 0;
+}
+
 bool rdmacc_run_sent(RdmaccSent* sent, Portal first, DestReceiver* receiver,
                      QueryCompletion* completion) {
   List* parsed = pg_parse_query(sent->text);
@@ -85,10 +125,13 @@ bool rdmacc_run_sent(RdmaccSent* sent, Portal first, DestReceiver* receiver,
   auto* raw = linitial_node(RawStmt, parsed);
   CHECK(!ActiveSnapshotSet()); /* each statement sees what is there when it begins */
   bool ordered = false;
+  if (sent->prepared_at != rdmacc_prepared_at(raw->stmt)) {
+    rdmacc_raise_lost("The prepared statement is another one than in the first attempt.");
+  }
   List* plans = plan(sent, raw, &ordered);
   Portal portal = CreateNewPortal();
   portal->visible = false;
-  PortalDefineQuery(portal, nullptr, sent->text, CreateCommandTag(raw->stmt), plans, nullptr);
+  define(portal, sent, raw, plans);
   CHECK(portal != first);
   PortalStart(portal, sent->params, 0, InvalidSnapshot);
   if (first != nullptr && !same_columns(first->tupDesc, portal->tupDesc)) {

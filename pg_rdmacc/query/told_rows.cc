@@ -87,7 +87,11 @@ void rdmacc_tell_error(RdmaccTold* told, MemoryContext context) {
   const MemoryContext previous = MemoryContextSwitchTo(context);
   ErrorData* error = CopyErrorData();
   told->sqlstate = error->sqlerrcode;
-  told->message = hash_combine64(hash_text(error->message), hash_text(error->detail));
+  const char* const parts[] = {error->message,       error->detail,         error->hint,
+                               error->schema_name,   error->table_name,     error->column_name,
+                               error->datatype_name, error->constraint_name};
+  told->message = 0;
+  for (const char* part : parts) told->message = hash_combine64(told->message, hash_text(part));
   FreeErrorData(error);
   MemoryContextSwitchTo(previous);
 }

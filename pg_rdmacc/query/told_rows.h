@@ -13,7 +13,7 @@ typedef struct RdmaccTold {
   uint64 in_order;  /* the hash of all rows in their order */
   uint64 processed; /* as the command tag says */
   int sqlstate;     /* of the error that it ended with; 0 for none */
-  uint64 message;   /* the hash of the error's message and detail */
+  uint64 message;   /* the hash of the error's message, detail and other fields */
 } RdmaccTold;
 
 typedef struct RdmaccToldRows {

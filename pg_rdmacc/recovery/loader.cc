@@ -150,7 +150,8 @@ void rdmacc_loader_create_table(const rdmacc::ListedTable* table) {
     const bool held = there && rdmacc_loader_find_table(table, &id) == rdmacc::Code::kOk;
     if (held && id == table->id) break;
     /* By the attempt before this one, which may have come to another table of the same identity
-     * already. That is still to come in the WAL, too, and readers may keep it from going for long. */
+     * already. That is still to come in the WAL, too, and readers may keep it from going for
+     * long. */
     const bool dropped = code == rdmacc::Code::kNotFound || held;
     if (dropped && rdmacc_has_followed()) return;
     const bool may_pass = there || dropped || code == rdmacc::Code::kNoSpace;

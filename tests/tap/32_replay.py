@@ -349,7 +349,49 @@ def it_ends(box):
         loser.run("ROLLBACK;")
 
 
-run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts,
+def cursors_that_have_moved(box):
+    """A cursor WITH HOLD stays where a function has moved it: what has lost is not run again then."""
+    box.psql("CREATE TABLE todo (id int PRIMARY KEY) USING rdmacc; INSERT INTO todo SELECT generate_series(1, 9);"
+             "CREATE FUNCTION next_of_c() RETURNS int LANGUAGE plpgsql AS $$ DECLARE c refcursor := 'c'; n int;"
+             " BEGIN FETCH c INTO n; UPDATE t SET v = n WHERE id = 11; RETURN n; END $$;"
+             "CREATE FUNCTION close_c() RETURNS int LANGUAGE plpgsql AS $$ DECLARE c refcursor := 'c';"
+             " BEGIN CLOSE c; UPDATE t SET v = 0 WHERE id = 11; RETURN 1; END $$")
+    session = Session(box)
+    session.run("SET rdmacc.protocol = occ; BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT id FROM todo ORDER BY id; COMMIT;")
+    equal(session.run("BEGIN; SELECT v >= 0 FROM t WHERE id = 12; SELECT next_of_c();"), "t\n1", "the first row")
+    box.psql("SET rdmacc.protocol = occ; UPDATE t SET v = v + 1 WHERE id = 12")
+    matches("40001", session.run("COMMIT;"), "a block")
+    session.run("SET rdmacc.protocol = nowait;")
+    for call in ("next_of_c", "close_c"):
+        holder = Session(box)
+        holder.run("SET rdmacc.protocol = nowait; BEGIN; UPDATE t SET v = v WHERE id = 11;")
+        matches("40001", session.run(f"SELECT {call}();"), f"alone: {call}")
+        holder.run("COMMIT;")
+        holder.close()
+    # One that is not touched is in no way.
+    session.run("SET rdmacc.protocol = occ; BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT id FROM todo ORDER BY id; COMMIT;")
+    session.run("BEGIN; SELECT v >= 0 FROM t WHERE id = 12; UPDATE t SET v = v WHERE id = 12;")
+    box.psql("SET rdmacc.protocol = occ; UPDATE t SET v = v + 1 WHERE id = 12")
+    equal(session.run("COMMIT;"), "", "a block that leaves it alone")
+    equal(session.run("FETCH c;"), "1", "its first row")
+    session.close()
+
+
+def whatever_an_error_told(box):
+    box.psql("CREATE FUNCTION fails() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'"
+             " USING HINT = format('v is %s', (SELECT v FROM t WHERE id = 14)); END $$")
+    for change, expected in (("WHERE id = 13", ""), ("WHERE id IN (13, 14)", "40001")):
+        session = Session(box)
+        session.run("SET rdmacc.protocol = occ; BEGIN; SELECT v >= 0 FROM t WHERE id = 13; SAVEPOINT s;")
+        matches("P0001", session.run("SELECT fails();"), "the error")
+        session.run("ROLLBACK TO s; UPDATE t SET v = v WHERE id = 13;")
+        box.psql(f"SET rdmacc.protocol = occ; UPDATE t SET v = v + 1 {change}")
+        said = session.run("COMMIT;")
+        true(expected in said if expected else said == "", f"{change}: {said}")
+        session.close()
+
+
+run(set_up, cursors_that_have_moved, whatever_an_error_told, no_client_sees_a_conflict, without_it_clients_see_conflicts,
     what_the_client_was_told_has_to_come_again, errors_come_again_too, what_an_error_said_has_to_come_again,
     attempts_whose_reads_do_not_fit_together_are_conflicts,
     no_error_comes_of_reads_that_do_not_fit_together,

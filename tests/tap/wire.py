@@ -93,6 +93,15 @@ class Wire:
     def execute(self, portal, rows=0):
         self.message("E", f"{portal}\0".encode() + struct.pack("!I", rows))
 
+    def run(self, statement, *parameters):
+        """One prepared statement, in the unnamed portal."""
+        self.bind("", statement, *parameters)
+        self.execute("")
+        return self.sync()
+
+    def close_statement(self, name):
+        self.message("C", f"S{name}\0".encode())
+
     def close_portal(self, portal):
         self.message("C", f"P{portal}\0".encode())
 
