@@ -92,11 +92,11 @@ void drop_now(uint32 id) {
   rdmacc_check("could not drop a table that is not in use", nullptr);
 }
 
-/* False when the identity is taken. */
+/* False when the identity is taken. No cancel ends it half way: nothing would know the table. */
 bool create(const rdmacc::TableSpec* spec, uint32* id) {
   *id = RDMACC_NO_TABLE;
   bridge_start_create_table(spec, id);
-  rdmacc_pump();
+  rdmacc_pump_whole();
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return false;
   rdmacc_check("could not create a table in the rdmacc nodes", nullptr);
   CHECK(*id != RDMACC_NO_TABLE);

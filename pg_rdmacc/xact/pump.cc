@@ -123,6 +123,14 @@ void rdmacc_pump(void) {
   note_failure();
 }
 
+void rdmacc_pump_whole(void) {
+  if (!pump_to_the_end(true)) {
+    CHECK_FOR_INTERRUPTS(); /* the session's end */
+    elog(ERROR, "the rdmacc nodes do not answer");
+  }
+  note_failure();
+}
+
 bool rdmacc_pump_or_held(void) {
   run();
   if (bridge_error()->code == rdmacc::Code::kAborted && bridge_error()->held_by_another) {

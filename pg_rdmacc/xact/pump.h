@@ -12,7 +12,10 @@ void rdmacc_pump(void);
  * the caller tries again or raises. */
 bool rdmacc_pump_or_held(void);
 
-/* The same without serving interrupts: for the commit round and for clean-up. False when it stood
+/* The same of a command whose result must not get lost: interrupts wait until it is there. */
+void rdmacc_pump_whole(void);
+
+/* The same without serving interrupts, and raising none: for the commit round and for clean-up. False when it stood
  * still for 30 s (for 1 s, once the statement is cancelled or the session is to end). Then this
  * backend is out of the cluster and ends soon: nodes find what it holds when it has gone. */
 bool rdmacc_pump_uninterrupted(void);

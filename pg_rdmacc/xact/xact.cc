@@ -28,6 +28,7 @@ extern "C" {
 #include "storage/predicate.h"
 #include "storage/proc.h"
 #include "utils/resowner.h"
+#include "utils/timeout.h"
 #include "utils/wait_event.h"
 }
 
@@ -141,13 +142,18 @@ void pre_prepare(void) {
                   errmsg("cannot PREPARE a transaction that has used rdmacc tables")));
 }
 
-/* Cancels that were held back come too late. An error has let them through already. */
+/* Cancels that were held back come too late, and so does a timeout: PostgreSQL disarms its timer
+ * before its own commit. An error has let them through already. */
 void end_early_commit(bool committed) {
   if (!committed_early) return;
   committed_early = false;
   if (committed) {
     CHECK(InterruptHoldoffCount > 1); /* PostgreSQL's commit holds them, too */
     RESUME_INTERRUPTS();
+    /* The next statement would be told of it. */
+    if (QueryCancelPending && get_timeout_indicator(STATEMENT_TIMEOUT, true)) {
+      QueryCancelPending = false;
+    }
     return;
   }
   ereport(WARNING, (errmsg("what the statement wrote to rdmacc tables is committed"),
@@ -364,15 +370,19 @@ bool rdmacc_engine_may_prepare_early(void) {
 void rdmacc_prepare_engine_early(void) {
   CHECK(rdmacc_engine_may_prepare_early());
   prepare_engine();
+  CHECK_FOR_INTERRUPTS(); /* a timeout that came meanwhile; nothing is decided yet */
 }
 
 void rdmacc_commit_engine_early(void) {
   CHECK(rdmacc_engine_may_commit_early() && !committed_early);
   const bool wrote = bridge_txn_has_writes();
   commit_engine();
-  if (!wrote) return;
-  HOLD_INTERRUPTS();
-  committed_early = true;
+  if (wrote) {
+    HOLD_INTERRUPTS();
+    committed_early = true;
+  } else {
+    CHECK_FOR_INTERRUPTS(); /* nothing is decided */
+  }
 }
 
 void rdmacc_note_foreign_server(void) { used_servers = true; }

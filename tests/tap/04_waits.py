@@ -128,6 +128,44 @@ def large_transactions_commit(box):
         box.psql("DROP TABLE large")
 
 
+def a_late_timeout_is_no_later_statements(box):
+    """One that comes while the engine commits ends the COMMIT, or nothing."""
+    box.psql("CREATE TABLE large (id int PRIMARY KEY, v int) USING rdmacc;"
+             "INSERT INTO large SELECT i, 0 FROM generate_series(1, 50000) i; CREATE INDEX ON large (v);"
+             "CREATE TABLE plain (v int) USING heap")
+    session = Session(box)
+    done = 0
+    for more in ("", "INSERT INTO plain VALUES (1);"):
+        for timeout in (10, 20, 40, 60, 100, 150):
+            session.run(f"BEGIN; UPDATE large SET v = v + 1; {more} SET statement_timeout = {timeout};")
+            said = session.run("COMMIT;")
+            true(said == "" or "57014" in said, f"COMMIT: {said}")
+            done += said == ""
+            time.sleep(0.2)
+            equal(session.run("SELECT 1;"), "1", f"the statement after a timeout of {timeout} ms")
+            session.run("ROLLBACK; RESET statement_timeout;")
+    session.close()
+    equal(box.psql("SELECT count(*), sum(v) FROM large"), f"50000|{50000 * done}", "rows of what has committed")
+    box.psql("DROP TABLE large")
+
+
+def cancelled_definitions_leave_nothing(box):
+    """The nodes have no table that nothing knows."""
+    tables = "SELECT sum(tables) FROM rdmacc.stat_nodes"
+    before = box.psql(tables)
+    lost = 0
+    session = Session(box)
+    for number in range(60):
+        said = session.run(f"BEGIN; SET LOCAL statement_timeout = {1 + number % 6};"
+                           " CREATE TABLE cancelled (id int PRIMARY KEY, v int) USING rdmacc;"
+                           " CREATE INDEX ON cancelled (v); TRUNCATE cancelled;")
+        lost += "57014" in said
+        session.run("ROLLBACK;")
+    session.close()
+    true(lost > 0, "some were cancelled")
+    eventually(lambda: box.psql(tables) == before, "the nodes have the tables of before")
+
+
 def large_write_sets_are_refused(box):
     box.psql("CREATE TABLE limited (id int PRIMARY KEY, v int) USING rdmacc")
     os.environ["PGOPTIONS"] = "-c rdmacc.max_write_set=1MB"
@@ -142,6 +180,7 @@ def large_write_sets_are_refused(box):
 
 run(set_up, statement_timeout_ends_a_wait, gate_timeout_ends_a_wait, cancel_ends_a_wait,
     waiting_ends_when_the_gate_opens, never_set_protocol_joins,
-    cancels_at_random_points_leave_no_lock, large_transactions_commit,
+    cancels_at_random_points_leave_no_lock, a_late_timeout_is_no_later_statements,
+    cancelled_definitions_leave_nothing, large_transactions_commit,
     large_write_sets_are_refused, used_up_memory_is_an_error,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "128MB", "max_connections": 30})
