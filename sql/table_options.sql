@@ -114,3 +114,12 @@ DROP ROLE options_stranger;
 ALTER TABLE IF EXISTS wrong SET (rdmacc.history = 1);
 DROP TABLE plain, chosen, made;
 SELECT * FROM rdmacc.table_options ORDER BY options;
+-- a table that becomes a view has no label, and one can always be taken away
+CREATE TABLE seen (a int) USING rdmacc;
+SELECT label FROM pg_seclabels WHERE objoid = 'seen'::regclass;
+CREATE RULE "_RETURN" AS ON SELECT TO seen DO INSTEAD SELECT 1 AS a;
+SELECT label FROM pg_seclabels WHERE objoid = 'seen'::regclass;
+SECURITY LABEL FOR rdmacc ON VIEW seen IS NULL;
+SECURITY LABEL FOR rdmacc ON VIEW seen IS 'history=1';
+SELECT * FROM seen;
+DROP VIEW seen;

@@ -162,8 +162,17 @@ Oid labelled_table(const Node* node) {
   return OidIsValid(relation) && is_one_of_ours(relation) ? relation : InvalidOid;
 }
 
-/* The table that ALTER TABLE ... SET ACCESS METHOD names; InvalidOid of any other statement. */
+/* A table of ours that becomes a view. */
+Oid table_of_view(const RuleStmt* rule) {
+  if (rule->event != CMD_SELECT || !rule->instead) return InvalidOid;
+  const Oid relation = lock_own_table(rule->relation);
+  return OidIsValid(relation) && rdmacc_relation_is_ours(relation) ? relation : InvalidOid;
+}
+
+/* The table that ALTER TABLE ... SET ACCESS METHOD names, or that becomes a view; InvalidOid of any
+ * other statement. */
 Oid converted_table(Node* node) {
+  if (IsA(node, RuleStmt)) return table_of_view(reinterpret_cast<const RuleStmt*>(node));
   if (!IsA(node, AlterTableStmt)) return InvalidOid;
   auto* alter = reinterpret_cast<AlterTableStmt*>(node);
   ListCell* cell;

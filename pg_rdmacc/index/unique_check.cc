@@ -85,6 +85,7 @@ bool columns_equal(const RdmaccIndex* index, const Values* one, const Values* ot
                                            : errdetail("Duplicate keys exist."),
                     errtableconstraint(relation, RelationGetRelationName(index))));
   }
+  rdmacc_leave_out_line_of_copy(relation);
   ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
                   errmsg("duplicate key value violates unique constraint \"%s\"",
                          RelationGetRelationName(index)),

@@ -84,6 +84,7 @@ void parse_options(const char* label, RdmaccTableOptions* options) {
 
 /* What it says comes first: a label that is no list of options was meant for something else. */
 void check_label(const ObjectAddress* object, const char* label) {
+  if (label == nullptr) return; /* it is taken away */
   RdmaccTableOptions options;
   parse_options(label, &options);
   if (object->classId != RelationRelationId || object->objectSubId != 0 ||

@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "commands/copy.h"
 #include "utils/typcache.h"
 }
 
@@ -46,6 +47,8 @@ bool has_hashed_column(const RdmaccKeyLayout* layout) {
   return false;
 }
 
+void describe_copy(void* name) { errcontext("COPY %s", static_cast<const char*>(name)); }
+
 }  // namespace
 
 void rdmacc_refuse_collision(Relation relation, const RdmaccTable* table, BridgeBytes key,
@@ -72,6 +75,16 @@ void rdmacc_check_reads(Relation relation) {
   bridge_start_check_reads();
   rdmacc_pump();
   rdmacc_check("could not check what was read", RelationGetRelationName(relation));
+}
+
+void rdmacc_leave_out_line_of_copy(Relation relation) {
+  static ErrorContextCallback without_line;
+  ErrorContextCallback* copy = error_context_stack;
+  if (copy == nullptr || copy->callback != CopyFromErrorCallback) return;
+  without_line = {.previous = copy->previous,
+                  .callback = describe_copy,
+                  .arg = RelationGetRelationName(relation)};
+  error_context_stack = &without_line; /* until the error is caught */
 }
 
 void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,

@@ -13,6 +13,10 @@ void rdmacc_check_reads(Relation relation);
 void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,
                             TupleTableSlot* slot);
 
+/* Before such an error of a row that came in a batch: the line that COPY would name is another
+ * one's. */
+void rdmacc_leave_out_line_of_copy(Relation relation);
+
 /* Raises that error if a row has the key's bytes but not its values. */
 void rdmacc_refuse_collision(Relation relation, const RdmaccTable* table, BridgeBytes key,
                              TupleTableSlot* slot);

@@ -123,6 +123,7 @@ void rdmacc_batches_end(Relation rel) {
 
 /* The statement may be at another row by now, or say nothing of rows any more. */
 void rdmacc_raise_of_batch(Relation rel, const void*, const RdmaccLoadedTwice* row) {
+  rdmacc_leave_out_line_of_copy(rel);
   ErrorContextCallback here = {.previous = error_context_stack,
                                .callback = describe_load,
                                .arg = RelationGetRelationName(rel)};
