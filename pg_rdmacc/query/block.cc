@@ -46,11 +46,12 @@ void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
   sent->ended = true;
 }
 
-/* In a PG_CATCH, of an error that goes to the client. A cancel, or memory that has run out, does
- * not come again. */
+/* In a PG_CATCH, of an error that goes to the client. What does not come again, as memory that has
+ * run out, has no other attempt; a statement that was cancelled is left out of it. */
 void note_error(RdmaccSent* sent, MemoryContext context) {
   rdmacc_note_draws_of(nullptr);
-  if (!rdmacc_caught_answer()) rdmacc_journal_spoil();
+  sent->cancelled = geterrcode() == ERRCODE_QUERY_CANCELED;
+  if (!rdmacc_caught_answer() && !sent->cancelled) rdmacc_journal_spoil();
   if (!rdmacc_journal_is_open()) return;
   rdmacc_tell_error(&sent->told, context);
   sent->ended = true;
@@ -69,6 +70,7 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
   PG_TRY();
   {
     rdmacc_note_draws_of(sent);
+    rdmacc_begin_anew_after_cancel();
     const uint64 waits = rdmacc_waits_for_holders();
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
@@ -115,6 +117,7 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
     const bool alone = rdmacc_journal_is_alone();
     DestReceiver* receiver = alone ? &held->rows.receiver : &held->told.receiver;
     if (!alone) rdmacc_note_draws_of(sent);
+    rdmacc_begin_anew_after_cancel();
     const uint64 waits = rdmacc_waits_for_holders();
     if (first) {
       run_step_first(step, receiver, sent);
@@ -148,6 +151,7 @@ bool try_commit(void) {
   volatile bool done = true;
   PG_TRY();
   {
+    rdmacc_begin_anew_after_cancel();
     rdmacc_check_doom();
     /* As at the commit, which is next: so they may fail here, and it may be early. */
     AfterTriggerFireDeferred();

@@ -37,7 +37,8 @@ typedef struct RdmaccSent {
   StringInfo copied; /* what the client has sent for COPY FROM STDIN; NULL before it was asked */
   bool copied_whole; /* that was all */
   RdmaccTold told;
-  bool ended; /* and has told all that it tells */
+  bool ended;     /* and has told all that it tells */
+  bool cancelled; /* so: within a savepoint, with which all goes that it has done */
 } RdmaccSent;
 
 /* Where a statement stands in what the client has sent. */

@@ -70,6 +70,11 @@ void set_time(TimestampTz transaction, TimestampTz statement) {
 /* What it tells, which may be an error. That leaves the subtransaction failed, for the ROLLBACK TO
  * that follows. True when the order of its rows matters. */
 bool run_one(RdmaccSent* sent, RdmaccToldRows* rows) {
+  if (sent->cancelled) {
+    rows->told = sent->told;
+    AbortCurrentTransaction();
+    return false;
+  }
   QueryCompletion completion;
   InitializeQueryCompletion(&completion);
   const MemoryContext context = CurrentMemoryContext;

@@ -27,6 +27,12 @@ bool rdmacc_doomed_by_conflict(void) {
   return doomed && (doom.code == rdmacc::Code::kAborted || doom.code == rdmacc::Code::kUnavailable);
 }
 
+void rdmacc_begin_anew_after_cancel(void) {
+  if (!doomed || doom.code != rdmacc::Code::kCancelled) return;
+  rdmacc_note_conflict(doom_protocol);
+  rdmacc_check_doom();
+}
+
 void rdmacc_check_doom(void) {
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
 }

@@ -15,9 +15,10 @@ bool rdmacc_pump_or_held(void);
 /* The same of a command whose result must not get lost: interrupts wait until it is there. */
 void rdmacc_pump_whole(void);
 
-/* The same without serving interrupts, and raising none: for the commit round and for clean-up. False when it stood
- * still for 30 s (for 1 s, once the statement is cancelled or the session is to end). Then this
- * backend is out of the cluster and ends soon: nodes find what it holds when it has gone. */
+/* The same without serving interrupts, and raising none: for the commit round and for clean-up.
+ * False when it stood still for 30 s (for 1 s, once the statement is cancelled or the session is to
+ * end). Then this backend is out of the cluster and ends soon: nodes find what it holds when it has
+ * gone. */
 bool rdmacc_pump_uninterrupted(void);
 /* Of a transaction that is committed: no cancel makes it wait for less. */
 bool rdmacc_pump_committed(void);

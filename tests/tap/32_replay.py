@@ -391,7 +391,26 @@ def whatever_an_error_told(box):
         session.close()
 
 
-run(set_up, cursors_that_have_moved, whatever_an_error_told, no_client_sees_a_conflict, without_it_clients_see_conflicts,
+def blocks_go_on_after_a_cancel(box):
+    """Within a savepoint, wherever in the statement it comes."""
+    box.psql("CREATE TABLE wide (id int PRIMARY KEY, v int) USING rdmacc;"
+             "INSERT INTO wide SELECT i, 0 FROM generate_series(1, 30000) i; CREATE TABLE kept (id int PRIMARY KEY) USING rdmacc")
+    session = Session(box)
+    cancelled = 0
+    for statement in ("SELECT count(*) FROM wide WHERE v < 50", "UPDATE wide SET v = v + 1", "DELETE FROM wide",
+                      "INSERT INTO wide SELECT i, 0 FROM generate_series(30001, 60000) i"):
+        for timeout in range(1, 25, 3):
+            box.psql("TRUNCATE kept")
+            session.run(f"BEGIN; INSERT INTO kept VALUES (1); SAVEPOINT s; SET LOCAL statement_timeout = {timeout};")
+            cancelled += "57014" in session.run(f"{statement};")
+            equal(session.run("ROLLBACK TO s; INSERT INTO kept VALUES (2); COMMIT;"), "", f"{statement}, {timeout} ms")
+            equal(box.psql("SELECT array_agg(id ORDER BY id) FROM kept"), "{1,2}", "rows")
+    session.close()
+    true(cancelled > 0, "some were cancelled")
+    equal(box.psql("SELECT count(*), sum(v) FROM wide"), "30000|0", "what the cancelled have done")
+
+
+run(set_up, blocks_go_on_after_a_cancel, cursors_that_have_moved, whatever_an_error_told, no_client_sees_a_conflict, without_it_clients_see_conflicts,
     what_the_client_was_told_has_to_come_again, errors_come_again_too, what_an_error_said_has_to_come_again,
     attempts_whose_reads_do_not_fit_together_are_conflicts,
     no_error_comes_of_reads_that_do_not_fit_together,
