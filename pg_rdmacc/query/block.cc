@@ -70,7 +70,6 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
   PG_TRY();
   {
     rdmacc_note_draws_of(sent);
-    rdmacc_begin_anew_after_cancel();
     const uint64 waits = rdmacc_waits_for_holders();
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
@@ -117,7 +116,6 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
     const bool alone = rdmacc_journal_is_alone();
     DestReceiver* receiver = alone ? &held->rows.receiver : &held->told.receiver;
     if (!alone) rdmacc_note_draws_of(sent);
-    rdmacc_begin_anew_after_cancel();
     const uint64 waits = rdmacc_waits_for_holders();
     if (first) {
       run_step_first(step, receiver, sent);
@@ -151,7 +149,6 @@ bool try_commit(void) {
   volatile bool done = true;
   PG_TRY();
   {
-    rdmacc_begin_anew_after_cancel();
     rdmacc_check_doom();
     /* As at the commit, which is next: so they may fail here, and it may be early. */
     AfterTriggerFireDeferred();
@@ -216,6 +213,20 @@ void rdmacc_run_step_alone(const RdmaccStep* step) {
   PG_FINALLY();
   { rdmacc_journal_forget(); }
   PG_END_TRY();
+}
+
+void rdmacc_come_back_after_cancel(void) {
+  if (!rdmacc_doomed_by_cancel() || !rdmacc_journal_is_whole()) return;
+  const MemoryContext context = CurrentMemoryContext;
+  rdmacc_begin_losses();
+  PG_TRY();
+  { rdmacc_raise_cancel_as_conflict(); }
+  PG_CATCH();
+  {
+    if (!rdmacc_take_loss(context, false)) PG_RE_THROW();
+  }
+  PG_END_TRY();
+  rdmacc_come_to(nullptr, context);
 }
 
 void rdmacc_check_numbers_of_block(void) {

@@ -30,6 +30,10 @@ void rdmacc_run_step_in_block(const RdmaccStep* step);
  * the engine's commit is part of it, if it may be early (early_commit.h). */
 void rdmacc_run_step_alone(const RdmaccStep* step);
 
+/* Before ROLLBACK TO: where a statement that was cancelled has ended the engine's transaction, the
+ * block is run again up to there. */
+void rdmacc_come_back_after_cancel(void);
+
 /* Before PostgreSQL's PREPARE TRANSACTION, or its COMMIT of a block that is not run again from here
  * on: rdmacc_check_numbers(), of which an error ends the block. */
 void rdmacc_check_numbers_of_block(void);

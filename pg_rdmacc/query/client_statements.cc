@@ -160,6 +160,7 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
     case TRANS_STMT_SAVEPOINT:
     case TRANS_STMT_RELEASE:
     case TRANS_STMT_ROLLBACK_TO:
+      if (node->kind == TRANS_STMT_ROLLBACK_TO) rdmacc_come_back_after_cancel();
       return run_savepoint(utility, receiver, completion);
     case TRANS_STMT_COMMIT:
       if (!IsAbortedTransactionBlockState()) rdmacc_commit_block();

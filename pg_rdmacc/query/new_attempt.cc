@@ -132,7 +132,8 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
   }
   PG_END_TRY();
   put_into_transaction(portal);
-  CHECK(IsTransactionState() && ActivePortal == portal);
+  /* Before ROLLBACK TO a statement has failed. */
+  CHECK((IsTransactionState() || IsAbortedTransactionBlockState()) && ActivePortal == portal);
   portal->resowner = ResourceOwnerCreate(CurTransactionResourceOwner, "Portal");
   CurrentResourceOwner = portal->resowner;
   MemoryContextSwitchTo(context);

@@ -27,10 +27,12 @@ bool rdmacc_doomed_by_conflict(void) {
   return doomed && (doom.code == rdmacc::Code::kAborted || doom.code == rdmacc::Code::kUnavailable);
 }
 
-void rdmacc_begin_anew_after_cancel(void) {
-  if (!doomed || doom.code != rdmacc::Code::kCancelled) return;
+bool rdmacc_doomed_by_cancel(void) { return doomed && doom.code == rdmacc::Code::kCancelled; }
+
+void rdmacc_raise_cancel_as_conflict(void) {
+  CHECK(rdmacc_doomed_by_cancel());
   rdmacc_note_conflict(doom_protocol);
-  rdmacc_check_doom();
+  rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
 }
 
 void rdmacc_check_doom(void) {

@@ -11,9 +11,10 @@ bool rdmacc_is_doomed(void);
 /* By a conflict or a lost node: another attempt may do without it. */
 bool rdmacc_doomed_by_conflict(void);
 
-/* Raises a conflict where a cancel within a savepoint has ended the engine's transaction: what came
- * before it is still PostgreSQL's to go on with, and is done again. */
-void rdmacc_begin_anew_after_cancel(void);
+/* By a cancel, which may be within a savepoint: what came before that is still PostgreSQL's to go
+ * on with, and the engine could do it again. The second raises a conflict. */
+bool rdmacc_doomed_by_cancel(void);
+[[noreturn]] void rdmacc_raise_cancel_as_conflict(void);
 
 /* Raises why the transaction cannot commit, if something has caught that before: a function. */
 void rdmacc_check_doom(void);

@@ -403,7 +403,12 @@ def blocks_go_on_after_a_cancel(box):
             box.psql("TRUNCATE kept")
             session.run(f"BEGIN; INSERT INTO kept VALUES (1); SAVEPOINT s; SET LOCAL statement_timeout = {timeout};")
             cancelled += "57014" in session.run(f"{statement};")
-            equal(session.run("ROLLBACK TO s; INSERT INTO kept VALUES (2); COMMIT;"), "", f"{statement}, {timeout} ms")
+            equal(session.run("ROLLBACK TO s; INSERT INTO kept VALUES (2);"), "", f"{statement}, {timeout} ms")
+            session.run(f"SAVEPOINT a; INSERT INTO kept VALUES (3); SAVEPOINT s; SET LOCAL statement_timeout = {timeout};")
+            for _ in range(2):
+                cancelled += "57014" in session.run(f"{statement};")
+                equal(session.run("ROLLBACK TO s;"), "", f"{statement}, {timeout} ms, in two savepoints")
+            equal(session.run("ROLLBACK TO a; COMMIT;"), "", f"{statement}, {timeout} ms, to the outer one")
             equal(box.psql("SELECT array_agg(id ORDER BY id) FROM kept"), "{1,2}", "rows")
     session.close()
     true(cancelled > 0, "some were cancelled")
