@@ -162,8 +162,6 @@ void Session::abort() {
   end_transaction();
 }
 
-void Session::cancel() { cancelled_ = true; }
-
 // ---- Commands and savepoints
 
 void Session::set_command(uint32_t command) { rows().set_command(command); }

@@ -124,9 +124,9 @@ class Session {
                            OrderedOutcome& outcome);
   // Of the last commit() or abort(): a node was lost when it may or may not have been logged.
   bool commit_outcome_unknown() const { return outcome_unknown_; }
-  // Ends every wait of this session with kCancelled; cleared by begin(). Callable anytime on the
-  // session's thread.
-  void cancel();
+  // Ends every wait of this session with kCancelled; cleared by begin(), or with false once the
+  // wait has ended without. Callable anytime on the session's thread.
+  void cancel(bool on = true) { cancelled_ = on; }
 
   // ---- Rows. `visible_before`: own writes of commands >= it are not seen (see set_command).
   Status get(TableId table, std::string_view key, RowView& out,

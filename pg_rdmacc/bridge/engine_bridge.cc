@@ -246,13 +246,13 @@ void bridge_wait(uint64_t us_max) {
 
 uint64_t bridge_progress(void) { return attached() != nullptr ? attached()->pump->progress() : 0; }
 
-void bridge_cancel(void) {
+void bridge_cancel(bool on) {
   Attachment* at = attached();
   if (at == nullptr) return;
-  at->verify_cancelled = true;
+  at->verify_cancelled = on;
   no_throw([&] {
-    at->session->cancel();
-    if (at->verifying != nullptr) at->verifying->cancel();
+    at->session->cancel(on);
+    if (at->verifying != nullptr) at->verifying->cancel(on);
   });
 }
 

@@ -137,7 +137,7 @@ bool bridge_busy(void);
 bool bridge_resume(void);          /* true: no command is under way (any more) */
 void bridge_wait(uint64_t us_max); /* sleep; a signal or progress ends it */
 uint64_t bridge_progress(void);    /* grows while the command gets on */
-void bridge_cancel(void);          /* the command under way ends soon with kCancelled */
+void bridge_cancel(bool on);       /* the command ends soon with kCancelled; false: it has not */
 /* How many workers keep it waiting at the gate, by transactions of another protocol, and which; as
  * of its last look, until it is resumed. */
 size_t bridge_waited_for_at_gate(const uint16_t** workers);

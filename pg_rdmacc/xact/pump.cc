@@ -59,9 +59,11 @@ bool pump_to_the_end(bool may_be_cancelled) {
 void end_command(bool waiting) {
   if (waiting) pgstat_report_wait_end();
   cancelled = true;
-  bridge_cancel();
-  pump_to_the_end(true);
+  bridge_cancel(true);
+  if (!pump_to_the_end(true)) return;
   rdmacc_note_failed_command();
+  /* The command was done before it noticed: the transaction goes on, below a savepoint. */
+  if (!rdmacc_is_doomed()) bridge_cancel(false);
 }
 
 /* While a command is under way: what may raise an error, before which the command is ended. */

@@ -183,7 +183,7 @@ void abandon_transaction(void) {
     AtEOXact_Parallel(false);
   }
   if (bridge_busy()) {
-    bridge_cancel();
+    bridge_cancel(true);
     rdmacc_pump_uninterrupted();
   }
   if (bridge_txn_active()) {
