@@ -69,6 +69,8 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max, bool n
                                      worker_.counters(), gate_entry_));
   Status status = close_to_newcomers();
   if (status.ok()) status = wait_until_empty(ended, after(us_max));
+  // Of a gate with a transaction inside the protocol stays.
+  forgets_protocol_ = new_gate && status.ok();
   // A gate that cannot be opened is by others, as soon as it has drained.
   if (!status.ok()) static_cast<void>(open(/*swept=*/false));
   return status;
@@ -141,7 +143,8 @@ Status GateDrain::open(bool swept) {
     status = batch.execute();
   }
   if (closed_word_ != 0) {
-    const GateWord word = GateWord::unpack(closed_word_).reopened();
+    GateWord word = GateWord::unpack(closed_word_).reopened();
+    if (forgets_protocol_) word.open = 0;  // D5
     DoorbellBatch batch(worker_.scheduler(), worker_.counters());
     batch.compare_swap(gate_address(), closed_word_, word.pack(), seen_word_);
     const Status opened = batch.execute();
@@ -149,7 +152,7 @@ Status GateDrain::open(bool swept) {
     closed_word_ = 0;
   }
   if (!held_by_dead_) gate_.leave(gate_entry_);
-  held_by_dead_ = false;
+  held_by_dead_ = forgets_protocol_ = false;
   return status;
 }
 

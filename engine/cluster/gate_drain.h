@@ -26,6 +26,9 @@ namespace rdmacc {
 //      and this one may not get in: the line holds the gate in its place. A gate in exclusive mode
 //      is entered like any other: when its worker has left, stays long or is dead, it is opened for
 //      its whole protocol first (G4).
+//  D5  A new gate has no protocol that a drain could enter it for: it takes any, and opens the gate
+//      for none again, {open, open, g} -> {none, none, g + 1}. Else sessions that leave the choice
+//      to the cluster would follow one that no transaction has asked for.
 //
 // One per worker 0, used by coroutines of it one at a time.
 class GateDrain {
@@ -45,7 +48,8 @@ class GateDrain {
   // do not count: they are dead and fenced, so that nothing of theirs takes effect any more
   // (engine/log/resolve.h). kTimeout when a transaction stays inside for `us_max`, kUnavailable
   // when one is inside whose worker has died and is not resolved; then the gate is open again.
-  // kNotFound: no protocol was ever opened; `new_gate`: then the first one is, and closed.
+  // kNotFound: no protocol was ever opened. `new_gate`: no transaction has met a table yet, so it
+  // need not be open, and open() leaves it to the next transaction which protocol that is.
   Status close(std::span<const WorkerId> ended, uint64_t us_max, bool new_gate = false);
   // After close(); counts a completed sweep when it was one. kUnavailable or another error: it was
   // not counted.
@@ -70,8 +74,9 @@ class GateDrain {
   TimestampClock clock_;
   Gate gate_;
   GateEntry gate_entry_;
-  uint64_t closed_word_ = 0;   // what this drain left in the gate; 0: nothing
-  bool held_by_dead_ = false;  // D4
+  uint64_t closed_word_ = 0;       // what this drain left in the gate; 0: nothing
+  bool held_by_dead_ = false;      // D4
+  bool forgets_protocol_ = false;  // D5
   // Registered, for as long as the endpoint lives: opening the gate must not fail for memory.
   GateLine* seen_gate_ = nullptr;
   WorkerLine* seen_lines_ = nullptr;

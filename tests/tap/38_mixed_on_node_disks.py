@@ -7,7 +7,7 @@ import random
 import signal
 import time
 
-from harness import eventually, kill_a_client_backend, run
+from harness import equal, eventually, kill_a_client_backend, run
 from operated_nodes import OperatedNodes
 from protocol_list import WITHOUT_ORDER as PROTOCOLS
 from transfers import ACCOUNTS, INITIAL, check_total, set_up, start_transfers
@@ -97,6 +97,7 @@ def on_nodes_of_their_own(box):
     box.start()
     box.wait_for_nodes()
     set_up(box)
+    equal(box.psql("SELECT open_protocol FROM rdmacc.gate"), "occ", "the protocol of sessions that have set none")
 
 
 nodes = None

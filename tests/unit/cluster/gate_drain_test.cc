@@ -19,15 +19,15 @@ class Drain : public GateTest {
     GateTest::enter(user, protocol, /*exclusive=*/false, held);
   }
 
-  void start_close(std::vector<WorkerId> ended = {}) {
+  void start_close(std::vector<WorkerId> ended = {}, bool new_gate = false) {
     closed_ = false;
-    CHECK(cluster_.node().scheduler().spawn([this, ended] {
-      close_status_ = drain_.close(ended, kBoundUs);
+    CHECK(cluster_.node().scheduler().spawn([this, ended, new_gate] {
+      close_status_ = drain_.close(ended, kBoundUs, new_gate);
       closed_ = true;
     }));
   }
-  Status close(std::vector<WorkerId> ended = {}) {
-    start_close(std::move(ended));
+  Status close(std::vector<WorkerId> ended = {}, bool new_gate = false) {
+    start_close(std::move(ended), new_gate);
     EXPECT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
     return close_status_;
   }
@@ -45,6 +45,43 @@ class Drain : public GateTest {
 };
 
 TEST_F(Drain, NothingWasEverOpen) { EXPECT_EQ(close().code(), Code::kNotFound); }
+
+// D5: what the first transaction, or the default of its session, names is the first protocol.
+TEST_F(Drain, ANewGateIsOpenForNoProtocolAfterwards) {
+  Held late;
+  ASSERT_TRUE(close({}, /*new_gate=*/true).ok());
+  start_enter(0, 2, late);
+  run_for(50'000);
+  EXPECT_FALSE(late.ended);
+  open(/*swept=*/false);
+  run_for(10'000);
+  EXPECT_TRUE(late.inside());
+  EXPECT_EQ(word().open, 2 + 1);
+  EXPECT_EQ(cluster_.gate_line().switches, 0u);
+
+  leave(0, late);
+  ASSERT_TRUE(close({}, /*new_gate=*/true).ok());
+  open(/*swept=*/false);
+  EXPECT_EQ(word().open, 0);
+  EXPECT_EQ(word().next, 0);
+  Held other;
+  enter(1, 1, other);
+  EXPECT_EQ(word().open, 1 + 1);
+}
+
+TEST_F(Drain, ANewGateWithATransactionInsideKeepsItsProtocol) {
+  Held idle, other;
+  enter(0, 1, idle);
+  EXPECT_EQ(close({}, /*new_gate=*/true).code(), Code::kTimeout);
+  EXPECT_EQ(word().open, 1 + 1);
+  EXPECT_EQ(word().next, 0);
+  start_enter(1, 2, other);
+  run_for(50'000);
+  EXPECT_FALSE(other.ended);
+  leave(0, idle);
+  run_for(50'000);
+  EXPECT_TRUE(other.inside());
+}
 
 TEST_F(Drain, WaitsForThoseInsideAndKeepsNewcomersOut) {
   Held first, late;
