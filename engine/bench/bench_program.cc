@@ -3,7 +3,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "engine/bench/limits.h"
@@ -78,6 +80,14 @@ bool write_page(const std::vector<BenchRun>& runs) {
   return written.ok();
 }
 
+// A write to a full disk may fail long before the last one: the stream remembers it.
+bool flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
+  std::fprintf(stderr, "rdmacc_bench: cannot write to the standard output: %s\n",
+               std::strerror(errno));
+  return false;
+}
+
 // A sweep that fails on its way reports the points that it came to.
 int run_workload(const std::vector<BenchOptions>& asked) {
   std::vector<BenchRun> runs;
@@ -93,7 +103,8 @@ int run_workload(const std::vector<BenchOptions>& asked) {
   }
   const std::string text = report(runs);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 || !write_page(runs)) exit_code = kExitFailed;
+  const bool written = flush_output();
+  if (!write_page(runs) || !written) exit_code = kExitFailed;
   for (const BenchRun& run : runs) {
     if (run.result.violation.empty()) continue;
     std::fprintf(stderr, "rdmacc_bench: with stages %u the invariant is broken: %s\n",
@@ -113,7 +124,8 @@ int run(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   if (options.command != BenchOptions::Command::kLimits) return run_workload(parsed.runs);
   const Status status = print_limits(options.format, options.handwritten_records, interrupted);
-  return status.ok() ? 0 : report_failure(status);
+  if (!status.ok()) return report_failure(status);
+  return flush_output() ? 0 : kExitFailed;
 }
 
 }  // namespace
