@@ -1,6 +1,7 @@
 #include "engine/bench/bench_cluster.h"
 
 #include <cstdio>
+#include <latch>
 #include <thread>
 
 #include "engine/bench/node_processes.h"
@@ -84,8 +85,10 @@ class ProcessBenchCluster final : public BenchCluster {
   Status run(std::span<CoordinatorJob* const> jobs) override {
     std::vector<Status> ended(jobs.size());
     std::vector<std::thread> threads;
+    Joining joining(jobs.size());
     for (size_t i = 0; i < jobs.size(); ++i) {
-      threads.emplace_back([this, &ended, job = jobs[i], i] { ended[i] = run_one(*job); });
+      threads.emplace_back(
+          [this, &ended, &joining, job = jobs[i], i] { ended[i] = run_one(*job, joining); });
     }
     for (std::thread& thread : threads) thread.join();
     for (const Status& status : ended) RDMACC_RETURN_IF_ERROR(status);
@@ -95,9 +98,19 @@ class ProcessBenchCluster final : public BenchCluster {
  private:
   Fabric& fabric() { return processes_ != nullptr ? processes_->fabric() : *running_; }
 
-  Status run_one(CoordinatorJob& job) {
+  // Jobs wait for each other when they start: none does unless all have an endpoint.
+  struct Joining {
+    explicit Joining(size_t jobs) : all(static_cast<std::ptrdiff_t>(jobs)) {}
+    std::latch all;
+    std::atomic<bool> failed{false};
+  };
+
+  Status run_one(CoordinatorJob& job, Joining& joining) {
     Result<std::unique_ptr<Endpoint>> endpoint = fabric().join();
+    if (!endpoint.ok()) joining.failed.store(true);
+    joining.all.arrive_and_wait();
     if (!endpoint.ok()) return endpoint.status();
+    if (joining.failed.load()) return Status();  // the one that failed says why
     auto made =
         std::make_unique<Coordinator>(std::move(*endpoint), fabric().topology(),
                                       engine_options(options_), scheduler_options(options_));

@@ -112,6 +112,7 @@ def refused(box):
                         ("bench('ycsb', settings => 'config=1')", "22023"),
                         ("bench('ycsb', settings => 'records=x')", "22023"),
                         ("bench('ycsb', threads => 0)", "22023"),
+                        ("bench('ycsb', threads => 256)", "22023"),  # more than worker ids
                         ("bench('ycsb', duration => '-1 s')", "22023"),
                         ("enumerate('ycsb', duration => NULL)", "22004")):
         fails_with(box, f"SELECT * FROM rdmacc.{call}", state)

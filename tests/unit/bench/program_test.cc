@@ -9,6 +9,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/node/node.h"
+#include "engine/storage/layout/region_layout.h"
+#include "rdma/open/open_fabric.h"
 #include "tests/fabric/child_processes.h"
 #include "tests/unit/bench/bench_run.h"
 
@@ -58,6 +61,49 @@ TEST_F(Program, SaysThatAReportIsNotWritten) {
               "rdmacc_bench: cannot write to the standard output: No space left on device\n");
     EXPECT_EQ(run(words, "/dev/null").status, 0);
   }
+}
+
+class ProgramOnARunningCluster : public Program {
+ protected:
+  void SetUp() override {
+    Topology topology{.nodes = 1, .threads_per_node = 1, .workers_max = 8, .region_bytes = 0};
+    topology.region_bytes = region_bytes_min(topology) + (64ull << 20);
+    ASSERT_TRUE(create_cluster(choice_, topology).ok());
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    children_.start(2 * kSecondsMax, [&] {
+      auto fabric = open_fabric_as_node(choice_, 0);
+      if (!fabric.ok()) _exit(2);
+      auto node = Node::open(**fabric, 0, NodeOptions());
+      if (!node.ok() || write(ready[1], "x", 1) != 1) _exit(3);
+      const std::atomic<bool> stop = false;
+      _exit((*node)->run(stop, 0).ok() ? 0 : 4);
+    });
+    close(ready[1]);
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+  }
+  void TearDown() override {
+    children_.kill_all();
+    destroy_cluster(choice_);
+  }
+  End run_with_threads(const char* threads) {
+    return run({"smallbank", "--cluster=" + choice_.cluster, "--owner=7:1", "-T", "0.05", "-j",
+                threads, "--records=100"},
+               "/dev/null");
+  }
+
+  const FabricChoice choice_ = FabricChoice::shm("program-" + std::to_string(getpid()));
+};
+
+// Those that have got a slot do not wait for the others.
+TEST_F(ProgramOnARunningCluster, EndsWhereThreadsFindNoWorkerSlot) {
+  const End end = run_with_threads("16");
+  EXPECT_TRUE(WIFEXITED(end.status) && WEXITSTATUS(end.status) == kExitUsage) << end.status;
+  EXPECT_NE(end.said.find("every worker slot is taken"), std::string::npos) << end.said;
+  const End next = run_with_threads("4");
+  EXPECT_EQ(next.status, 0) << next.said;
 }
 
 }  // namespace
