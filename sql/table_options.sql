@@ -12,6 +12,9 @@ ALTER TABLE chosen RESET (rdmacc.record_size);
 SELECT options, (SELECT sum(length(v)) FROM chosen) FROM rdmacc.table_options ORDER BY options;
 SELECT rdmacc.set_option('chosen', 'record_size', '64');
 SELECT options, (SELECT sum(length(v)) FROM chosen) FROM rdmacc.table_options ORDER BY options;
+BEGIN READ ONLY;
+SELECT rdmacc.set_option('chosen', 'history', NULL);
+ROLLBACK;
 SELECT rdmacc.set_option('chosen', 'history', NULL);
 SELECT options FROM rdmacc.table_options ORDER BY options;
 

@@ -234,6 +234,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 
 /* set_option(regclass, text, text): the value NULL stands for the default. */
 Datum rdmacc_set_option(PG_FUNCTION_ARGS) {
+  PreventCommandIfReadOnly("rdmacc.set_option()");
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) {
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("table and name of an option cannot be null")));

@@ -114,6 +114,7 @@ Datum rdmacc_load_rows(PG_FUNCTION_ARGS) {
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("neither the relation nor the query may be null")));
   }
+  PreventCommandIfReadOnly("rdmacc.load_rows()");
   Relation relation = table_open(PG_GETARG_OID(0), RowExclusiveLock);
   check_new(relation);
   const AclResult may = pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_INSERT);
