@@ -6,7 +6,9 @@ namespace rdmacc {
 
 uint64_t Pace::draw_next() {
   next_ns_ -= std::log(1 - random_.unit()) * mean_ns_;
-  return static_cast<uint64_t>(next_ns_);
+  // At few starts a second the next one may lie behind all that a clock can tell.
+  constexpr double kNeverNs = 18446744073709551616.0;  // 2^64
+  return next_ns_ < kNeverNs ? static_cast<uint64_t>(next_ns_) : UINT64_MAX;
 }
 
 std::optional<Pace::Start> Pace::wait(Scheduler& scheduler, uint64_t deadline_ns) {

@@ -62,6 +62,13 @@ TEST(BenchLoad, RateIsKeptAndItsLagReported) {
   EXPECT_NE(report_text(run).find("schedule: 20000 per second; lag us: mean "), std::string::npos);
 }
 
+// The first start is due later than a clock can tell.
+TEST(BenchLoad, ARateThatNothingIsDueAtStartsNothing) {
+  const BenchRun run = run_of({"smallbank", "-R", "1e-12", "-T", "0.01"});
+  EXPECT_EQ(run.result.committed, 0u);
+  EXPECT_EQ(run.result.measures.skipped, 0u);
+}
+
 // One coroutine cannot do what is asked: the latency grows with what waits in front of it.
 TEST(BenchLoad, LatencyCountsFromTheScheduledStart) {
   const BenchRun slow = run_of({"smallbank", "-R", "1000000", "-T", "0.02", "-c", "1"});
