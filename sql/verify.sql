@@ -23,9 +23,22 @@ SELECT * FROM rdmacc.verify('keyless');
 SELECT * FROM rdmacc.verify('placed');
 SELECT * FROM rdmacc.verify('summary');
 
+-- several in one statement, those with secondary indexes among them, and after each other
+SELECT c.relname, v.* FROM pg_class c, LATERAL rdmacc.verify(c.oid) v
+  WHERE c.relname IN ('sound', 'keyless', 'placed', 'summary');
+BEGIN;
+SELECT * FROM rdmacc.verify('sound');
+SELECT * FROM rdmacc.verify('placed');
+SELECT * FROM rdmacc.verify('sound');
+SELECT count(*) FROM placed;
+SELECT * FROM rdmacc.verify('placed');
+ROLLBACK;
+
 -- under every protocol
 SET rdmacc.protocol = 'nowait';
 SELECT * FROM rdmacc.verify('sound');
+SELECT c.relname, v.* FROM pg_class c, LATERAL rdmacc.verify(c.oid) v
+  WHERE c.relname IN ('sound', 'keyless', 'placed', 'summary');
 SET rdmacc.protocol = 'mvcc';
 SELECT * FROM rdmacc.verify('sound');
 RESET rdmacc.protocol;

@@ -103,6 +103,7 @@ struct TxnState {
   StagePlan plan;
   uint32_t early_levels = 0;
   uint32_t command = 0;
+  uint64_t uses = 0;  // commands under way or ended
   WaitingChanges waiting;
 };
 
@@ -248,6 +249,7 @@ void start_beside_load(Command command) {
   no_throw([&] {
     set_error(Status());
     at->outcome_unknown = false;
+    ++at->txn.uses;
     at->pump->start([at, command = std::move(command)] {
       return guarded([&]() -> Status {
         RDMACC_RETURN_IF_ERROR(begin_session(*at));
@@ -273,6 +275,7 @@ template <typename Command>
 bool do_at_once(const Command& command) {
   Attachment* at = attached();
   if (at == nullptr || !at->txn.begun || at->pump->busy()) return false;
+  ++at->txn.uses;
   std::optional<Status> done;
   if (!no_throw([&] { done = command(*at->session); })) return true;
   if (!done) return false;

@@ -285,6 +285,8 @@ uint64_t bridge_txn_began_us(void) {
   return bridge_txn_touched() ? attached()->session->began_us() : 0;
 }
 
+uint64_t bridge_txn_uses(void) { return bridge_txn_touched() ? attached()->txn.uses : 0; }
+
 void bridge_start_lose(void) {
   rdmacc::bridge::start([](rdmacc::Session& session) { return session.abort_on_conflict(); });
 }

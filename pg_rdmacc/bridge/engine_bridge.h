@@ -146,9 +146,9 @@ size_t bridge_waited_for_at_gate(const uint16_t** workers);
 bool bridge_txn_active(void);
 void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
 void bridge_need_current_reads(void);
-bool bridge_txn_touched(void); /* the gate was entered */
-/* When, by the session's clock; 0: it was not. */
-uint64_t bridge_txn_began_us(void);
+bool bridge_txn_touched(void);      /* the gate was entered */
+uint64_t bridge_txn_began_us(void); /* when, by the session's clock; 0: it was not */
+uint64_t bridge_txn_uses(void);     /* how often the engine has done something for it */
 /* The transaction has lost: ends with kAborted. */
 void bridge_start_lose(void);
 bool bridge_txn_has_writes(void);
