@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "engine/bench/option_words.h"
 #include "engine/bench/preset_words.h"
 #include "engine/bench/without_words.h"
 #include "engine/protocols/registry.h"
+#include "engine/report/page.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/cluster_config.h"
@@ -219,10 +221,15 @@ Status take_durability(const OptionWords& words, BenchOptions& options) {
 // A run may be long, and a page that cannot be written is noticed before.
 Status take_page(const OptionWords& words, BenchOptions& options) {
   if (words.page_file.empty()) return Status();
-  const size_t slash = words.page_file.rfind('/');
-  const std::string folder = slash == words.page_file.npos ? "." : words.page_file.substr(0, slash);
-  if (access((folder + "/").c_str(), W_OK) != 0) {
-    return invalid("--report=" + words.page_file + ": the folder cannot be written to");
+  const std::string& path = words.page_file;
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash);
+  if (!is_file_or_absent(path)) {
+    if (std::filesystem::is_directory(path) || access(path.c_str(), W_OK) != 0) {
+      return invalid("--report=" + path + ": it cannot be written to");
+    }
+  } else if (access((folder + "/").c_str(), W_OK) != 0) {
+    return invalid("--report=" + path + ": the folder cannot be written to");
   }
   options.page_file = words.page_file;
   return Status();

@@ -1,5 +1,7 @@
 #include "engine/report/page.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -75,19 +77,39 @@ std::string report_page(std::string_view title, std::string_view runs_json) {
                                        {"SCRIPT", kPageScript}});
 }
 
-Status write_file_whole(const std::string& path, std::string_view content) {
-  const std::string unfinished = path + ".unfinished";
-  const auto failed = [&unfinished, &path](const char* what) {
-    const std::string why = std::string(what) + " " + path + ": " + std::strerror(errno);
-    std::remove(unfinished.c_str());
-    return Status(Code::kUnavailable, why);
-  };
-  std::FILE* file = std::fopen(unfinished.c_str(), "w");
-  if (file == nullptr) return failed("cannot write");
+namespace {
+
+// False: errno says why.
+bool write_all(const std::string& path, std::string_view content) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return false;
   const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  if (std::fclose(file) != 0 || !written) return failed("cannot write");
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) return failed("cannot replace");
-  return Status();
+  const int error = errno;
+  if (std::fclose(file) != 0) return false;
+  errno = error;
+  return written;
+}
+
+}  // namespace
+
+bool is_file_or_absent(const std::string& path) {
+  struct stat found;
+  return lstat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode);
+}
+
+Status write_file_whole(const std::string& path, std::string_view content) {
+  const auto failed = [&path](const char* what, int error) {
+    return Status(Code::kUnavailable, std::string(what) + " " + path + ": " + std::strerror(error));
+  };
+  if (!is_file_or_absent(path)) {
+    return write_all(path, content) ? Status() : failed("cannot write", errno);
+  }
+  const std::string unfinished = path + ".unfinished";
+  const bool written = write_all(unfinished, content);
+  if (written && std::rename(unfinished.c_str(), path.c_str()) == 0) return Status();
+  const int error = errno;
+  std::remove(unfinished.c_str());
+  return failed(written ? "cannot replace" : "cannot write", error);
 }
 
 }  // namespace rdmacc

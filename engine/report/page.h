@@ -10,7 +10,10 @@ namespace rdmacc {
 // `runs_json` is an array of runs as engine/bench/README.md describes them; `title` is plain text.
 std::string report_page(std::string_view title, std::string_view runs_json);
 
-// kUnavailable: the file cannot be written, and why; what was there stays as it was then.
+// Neither a device nor a pipe, a folder or a link to a file.
+bool is_file_or_absent(const std::string& path);
+// Replaces such a file; what is none is written to where it is, as a device must not become a file.
+// kUnavailable: it cannot be written, and why; a file that was there stays as it was then.
 Status write_file_whole(const std::string& path, std::string_view content);
 
 // As it stands in a page: text in an element, and JSON in a script, which nothing in it may end.

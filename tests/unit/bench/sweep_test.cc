@@ -99,6 +99,7 @@ TEST(Load, IsRefusedWithASentence) {
             "rdmacc_bench: --warm-up must be 0 .. 1000000 seconds\n");
   EXPECT_EQ(refusal({"ycsb", "--report=/no/such/folder/r.html"}),
             "rdmacc_bench: --report=/no/such/folder/r.html: the folder cannot be written to\n");
+  EXPECT_EQ(refusal({"ycsb", "--report=/"}), "rdmacc_bench: --report=/: it cannot be written to\n");
 }
 
 TEST(Sweep, ReportsEveryPoint) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -82,6 +83,25 @@ TEST(WholeFile, IsReplacedOrStaysAsItWas) {
   std::remove(path.c_str());
   const Status refused = write_file_whole("/no/such/folder/page.html", "x");
   EXPECT_EQ(refused.message(), "cannot write /no/such/folder/page.html: No such file or directory");
+}
+
+TEST(WholeFile, WritesToWhatIsNoFileInItsPlace) {
+  const std::string link = testing::TempDir() + "page_test_" + std::to_string(getpid()) + ".link";
+  const std::string path = link + ".target";
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  ASSERT_TRUE(write_file_whole(link, "a page").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  std::stringstream content;
+  content << std::ifstream(path).rdbuf();
+  EXPECT_EQ(content.str(), "a page");
+  std::remove(path.c_str());
+  std::remove(link.c_str());
+
+  ASSERT_EQ(symlink("/dev/full", link.c_str()), 0);
+  EXPECT_EQ(write_file_whole(link, "a page").message(),
+            "cannot write " + link + ": No space left on device");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  std::remove(link.c_str());
 }
 
 }  // namespace
