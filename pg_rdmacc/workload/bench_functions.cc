@@ -82,6 +82,14 @@ const char* protocol_of(FunctionCallInfo fcinfo) {
            errmsg("there is no protocol \"%s\"", protocol), errhint("A run has one protocol.")));
 }
 
+/* The program would describe them, and run nothing. */
+const char* preset_of(FunctionCallInfo fcinfo) {
+  const char* preset = text_argument(fcinfo, kPreset);
+  if (strcmp(preset, "help") != 0) return preset;
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there is no preset \"%s\"", preset)));
+}
+
 double seconds_of(const Interval* duration) {
   constexpr double kDaysPerMonth = 30;
   return static_cast<double>(duration->time) / USECS_PER_SEC +
@@ -99,7 +107,7 @@ Datum rdmacc_bench_report(PG_FUNCTION_ARGS) {
   run.enumerate = PG_GETARG_BOOL(kEnumerate);
   if (!run.enumerate) run.stages = or_setting(fcinfo, kStages, "rdmacc.stages");
   if (!PG_ARGISNULL(kLockMode)) run.lock_mode = text_argument(fcinfo, kLockMode);
-  if (!PG_ARGISNULL(kPreset)) run.preset = text_argument(fcinfo, kPreset);
+  if (!PG_ARGISNULL(kPreset)) run.preset = preset_of(fcinfo);
   run.settings = text_argument(fcinfo, kSettings);
   run.seconds = seconds_of(PG_GETARG_INTERVAL_P(kDuration));
   run.threads = PG_GETARG_INT32(kThreads);

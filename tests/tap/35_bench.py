@@ -75,7 +75,8 @@ def presets(box):
               f"preset {preset}{more}")
     equal(box.psql("SELECT count(*) > 1 FROM rdmacc.enumerate('smallbank', preset => 'farm',"
                    " duration => '0.01 s', settings => 'records=500')"), "t", "its codes")
-    fails_with(box, "SELECT rdmacc.bench('ycsb', preset => 'none such')", "22023")
+    for preset in ("none such", "help"):
+        fails_with(box, f"SELECT rdmacc.bench('ycsb', preset => '{preset}')", "22023")
 
 
 def all_codes(box):
