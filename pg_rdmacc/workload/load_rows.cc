@@ -67,7 +67,8 @@ void check_nulls(Relation relation, TupleTableSlot* slot) {
     const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
     if (!attribute->attnotnull || !slot->tts_isnull[i]) continue;
     ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-                    errmsg("null value in column \"%s\" of relation \"%s\"",
+                    errmsg("null value in column \"%s\" of relation \"%s\" violates not-null "
+                           "constraint",
                            NameStr(attribute->attname), RelationGetRelationName(relation))));
   }
 }
