@@ -263,6 +263,7 @@ Result<double> handwritten_transactions_per_second(uint64_t records, double seco
   CoordinatorJob* const loads[] = {&load};
   RDMACC_RETURN_IF_ERROR((*cluster)->run(loads));
   RDMACC_RETURN_IF_ERROR(load.status());
+  if (interrupted.load()) return Status(Code::kCancelled, "interrupted");  // loaded in part
   HandwrittenJob job(workload, txn, seconds, interrupted);
   CoordinatorJob* const jobs[] = {&job};
   RDMACC_RETURN_IF_ERROR((*cluster)->run(jobs));

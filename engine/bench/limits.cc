@@ -1,7 +1,6 @@
 #include "engine/bench/limits.h"
 
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "engine/bench/handwritten.h"
@@ -33,7 +32,7 @@ Status serve_echo(Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
   Worker worker(std::move(*endpoint));
   const uint64_t bytes = fabric.topology().region_bytes;
   RDMACC_RETURN_IF_ERROR(worker.endpoint().back_region(0, bytes));
-  std::memset(worker.endpoint().local_region(), 0, bytes);
+  clear_memory(worker.endpoint().local_region(), bytes, stop);
   worker.rpc().handle(kMethodEcho,
                       [](WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
                         reply.assign(request.begin(), request.end());
@@ -147,7 +146,7 @@ struct Pair {
 
 // The echo of a node that is reached over TCP, and a bare ping-pong beside it.
 Result<Pair> measure_tcp(const std::atomic<bool>& interrupted) {
-  const Result<double> bare_ns = loopback_round_trip_ns(kLineBytes);
+  const Result<double> bare_ns = loopback_round_trip_ns(kLineBytes, interrupted);
   if (!bare_ns.ok()) return bare_ns.status();
   Topology topology;
   topology.nodes = 1;
@@ -174,7 +173,7 @@ void print_pair(const Pair& pair) {
 
 Result<std::vector<Pair>> measure_pairs(bool print, const std::atomic<bool>& interrupted) {
   const uint64_t bytes = measured_memory_bytes();
-  const Result<MachineLimits> measured = measure_machine(bytes);
+  const Result<MachineLimits> measured = measure_machine(bytes, interrupted);
   if (!measured.ok()) return measured.status();
   const MachineLimits& machine = measured.value();
 

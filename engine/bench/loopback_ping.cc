@@ -64,12 +64,14 @@ void echo(const sockaddr_in& address, size_t bytes) {
   }
 }
 
-Result<double> best_round_trip_ns(const Socket& socket, size_t bytes) {
+Result<double> best_round_trip_ns(const Socket& socket, size_t bytes,
+                                  const std::atomic<bool>& interrupted) {
   std::vector<char> message(bytes, 'x');
   double best = 0;
   for (uint32_t i = 0; i < kMeasurements; i++) {
     const uint64_t start_ns = monotonic_ns();
     for (uint64_t trip = 0; trip < kRoundTrips; trip++) {
+      if (interrupted.load()) return Status(Code::kCancelled, "interrupted");
       if (!socket.send_all(message) || !socket.receive_all(message)) {
         return Status(Code::kUnavailable, "the other side of a loopback connection is gone");
       }
@@ -80,7 +82,7 @@ Result<double> best_round_trip_ns(const Socket& socket, size_t bytes) {
   return best;
 }
 
-Result<double> ping(const Socket& listener, size_t bytes) {
+Result<double> ping(const Socket& listener, size_t bytes, const std::atomic<bool>& interrupted) {
   pollfd ready = {listener.fd(), POLLIN, 0};
   if (poll(&ready, 1, kPatienceMs) != 1) {
     return Status(Code::kTimeout, "no connection over loopback");
@@ -88,12 +90,12 @@ Result<double> ping(const Socket& listener, size_t bytes) {
   const Socket socket(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
   if (socket.fd() < 0) return Status::from_errno("accept");
   send_at_once(socket.fd());
-  return best_round_trip_ns(socket, bytes);
+  return best_round_trip_ns(socket, bytes, interrupted);
 }
 
 }  // namespace
 
-Result<double> loopback_round_trip_ns(size_t bytes) {
+Result<double> loopback_round_trip_ns(size_t bytes, const std::atomic<bool>& interrupted) {
   CHECK(bytes > 0);
   const Socket listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
@@ -111,7 +113,7 @@ Result<double> loopback_round_trip_ns(size_t bytes) {
     echo(address, bytes);
     _exit(0);
   }
-  const Result<double> ns = ping(listener, bytes);
+  const Result<double> ns = ping(listener, bytes, interrupted);
   waitpid(child, nullptr, 0);
   return ns;
 }

@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+
 #include "rdma/base/status.h"
 
 namespace rdmacc {
@@ -6,6 +8,7 @@ namespace rdmacc {
 // Nanoseconds for `bytes` to another process and back over TCP on 127.0.0.1, without delay of small
 // packets: what an RPC over the tcp fabric is compared with. Forks: to be called before the process
 // has threads.
-Result<double> loopback_round_trip_ns(size_t bytes);
+// kCancelled, soon after `interrupted` is set.
+Result<double> loopback_round_trip_ns(size_t bytes, const std::atomic<bool>& interrupted);
 
 }  // namespace rdmacc

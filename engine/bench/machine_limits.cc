@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <boost/context/fiber.hpp>
 #include <cstring>
 #include <fstream>
@@ -23,6 +22,7 @@ namespace {
 constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kWantedBytes = 1ull << 30;
 constexpr uint64_t kLeastBytes = 64ull << 20;
+constexpr uint64_t kClearedAtOnce = 16ull << 20;
 constexpr uint64_t kReads = 400'000;  // of one measurement
 constexpr uint64_t kSwaps = 200'000;
 constexpr uint64_t kRoundTrips = 20'000;
@@ -126,13 +126,16 @@ void pass_on(const RingSlot& from, RingSlot& to, uint64_t number) {
   to.number.store(number, std::memory_order_release);
 }
 
-double best_of(const std::function<double()>& measure) {
+// Once `interrupted` is set it is no measurement.
+double best_of(const std::function<double()>& measure, const std::atomic<bool>& interrupted) {
   double best = measure();
-  for (uint32_t i = 1; i < kMeasurements; ++i) best = std::min(best, measure());
+  for (uint32_t i = 1; i < kMeasurements && !interrupted.load(); ++i) {
+    best = std::min(best, measure());
+  }
   return best;
 }
 
-Result<double> ring_round_trips() {
+Result<double> ring_round_trips(const std::atomic<bool>& interrupted) {
   const SharedMapping shared(2 * sizeof(RingSlot));
   if (!shared.ok()) return Status::from_errno("mmap");
   auto* slots = reinterpret_cast<RingSlot*>(shared.start());
@@ -147,14 +150,17 @@ Result<double> ring_round_trips() {
     _exit(0);
   }
   uint64_t number = 0;
-  const double ns = best_of([&] {
+  // Where others use the processors each may take a time slice.
+  const auto measure = [&] {
     const uint64_t start = monotonic_ns();
-    for (uint64_t i = 0; i < kRoundTrips; ++i) {
+    for (uint64_t i = 0; i < kRoundTrips && !interrupted.load(); ++i) {
       pass_on(slots[1], slots[0], ++number);
       await_number(slots[1], number);
     }
     return per_operation(start, kRoundTrips);
-  });
+  };
+  const double ns = best_of(measure, interrupted);
+  if (interrupted.load()) kill(child, SIGKILL);  // it waits for the next message
   waitpid(child, nullptr, 0);
   return ns;
 }
@@ -177,6 +183,12 @@ double coroutine_switches() {
 
 }  // namespace
 
+void clear_memory(std::byte* start, uint64_t bytes, const std::atomic<bool>& interrupted) {
+  for (uint64_t done = 0; done < bytes && !interrupted.load(); done += kClearedAtOnce) {
+    std::memset(start + done, 0, std::min(kClearedAtOnce, bytes - done));
+  }
+}
+
 uint64_t monotonic_ns() {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -196,23 +208,28 @@ uint64_t measured_memory_bytes() {
   return kWantedBytes;
 }
 
-Result<MachineLimits> measure_machine(uint64_t memory_bytes) {
+Result<MachineLimits> measure_machine(uint64_t memory_bytes, const std::atomic<bool>& interrupted) {
+  const Status ended(Code::kCancelled, "interrupted");
   MachineLimits limits;
   limits.memory_bytes = memory_bytes;
-  const Result<double> ring = ring_round_trips();
+  const Result<double> ring = ring_round_trips(interrupted);
   if (!ring.ok()) return ring.status();
   limits.ring_round_trip_ns = ring.value();
-  limits.coroutine_switch_ns = best_of(coroutine_switches);
+  limits.coroutine_switch_ns = best_of(coroutine_switches, interrupted);
+  if (interrupted.load()) return ended;
 
   const SharedMapping memory(memory_bytes);
   if (!memory.ok()) return Status::from_errno("mmap");
   madvise(memory.start(), memory_bytes, MADV_HUGEPAGE);  // as the shm fabric asks
-  std::memset(memory.start(), 0, memory_bytes);
+  clear_memory(memory.start(), memory_bytes, interrupted);
+  if (interrupted.load()) return ended;
   const uint64_t lines = memory_bytes / kLineBytes;
   std::byte* start = memory.start();
-  limits.dependent_read_ns = best_of([&] { return dependent_reads(start, lines); });
-  limits.independent_read_ns = best_of([&] { return independent_reads(start, lines); });
-  limits.compare_swap_ns = best_of([&] { return compare_swaps(start, lines); });
+  limits.dependent_read_ns = best_of([&] { return dependent_reads(start, lines); }, interrupted);
+  limits.independent_read_ns =
+      best_of([&] { return independent_reads(start, lines); }, interrupted);
+  limits.compare_swap_ns = best_of([&] { return compare_swaps(start, lines); }, interrupted);
+  if (interrupted.load()) return ended;
   return limits;
 }
 

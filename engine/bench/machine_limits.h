@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "rdma/base/status.h"
@@ -20,7 +22,12 @@ struct MachineLimits {
 
 // Memory for measurements: 1 GB, or less where that would use more than half of what is free.
 uint64_t measured_memory_bytes();
-Result<MachineLimits> measure_machine(uint64_t memory_bytes);
+// kCancelled, soon after `interrupted` is set.
+Result<MachineLimits> measure_machine(uint64_t memory_bytes, const std::atomic<bool>& interrupted);
+
+// Part by part: where the host has to make room first, 1 GB takes seconds. Ends early once
+// `interrupted` is set.
+void clear_memory(std::byte* start, uint64_t bytes, const std::atomic<bool>& interrupted);
 
 // Monotonic, for durations.
 uint64_t monotonic_ns();
