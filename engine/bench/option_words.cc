@@ -162,6 +162,25 @@ Status take_axes(const CLI::App& command, OptionWords& words) {
   return Status();
 }
 
+// It has few options: with others a workload is meant.
+bool may_mean(const CLI::App& command, int argc, const char* const* argv) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with('-')) continue;
+    if (command.get_option_no_throw(word.substr(0, word.find('='))) == nullptr) return false;
+  }
+  return true;
+}
+
+// An option without a value would take the next word for it.
+const char* option_without_value(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) return argv[i];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 int usage_error(const std::string& sentence) {
@@ -194,6 +213,10 @@ OptionWords parse_words(int argc, const char* const* argv) {
                         [](const auto& command) { return command.first->parsed(); });
   };
   words.ended = true;
+  if (const char* word = option_without_value(argc, argv)) {
+    words.exit_code = usage_error(std::string(word) + " has no value");
+    return words;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -203,7 +226,10 @@ OptionWords parse_words(int argc, const char* const* argv) {
     std::string sentence = error.what();
     std::replace(sentence.begin(), sentence.end(), '\n', ' ');
     if (argc < 2 || argv[1][0] == '-' || given() == commands.end()) {
-      sentence = "the first word must be a workload or command: " + workload_names() + ", limits";
+      const bool commands_too = may_mean(*limits, argc, argv);
+      sentence = "the first word must be a workload" +
+                 std::string(commands_too ? " or command: " : ": ") + workload_names() +
+                 (commands_too ? ", limits" : "");
     }
     words.exit_code = usage_error(sentence);
     return words;

@@ -33,10 +33,10 @@ struct OptionWords {
   int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;
   int64_t handwritten_records = 1'000'000;  // `limits`
   int64_t memory_mb = 1024, spin_us = 50, queue_pairs = 1;
-  double seconds = 10, progress = -1, warm_up = 0;
+  double seconds = 10, progress = 0, warm_up = 0;
   std::optional<int64_t> transactions;
   std::optional<double> rate, latency_limit_ms;
-  uint64_t seed = 1;
+  std::string seed = "1";
   std::string verb_delays;  // empty: not given
   std::string history_file, page_file;
   std::vector<std::string> sweeps;  // as they were typed

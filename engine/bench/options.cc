@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
@@ -11,6 +12,7 @@
 #include "engine/protocols/registry.h"
 #include "engine/report/page.h"
 #include "engine/storage/layout/region_layout.h"
+#include "engine/txn/rule/rule.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/fabric/verb_delays.h"
@@ -235,17 +237,32 @@ Status take_page(const OptionWords& words, BenchOptions& options) {
   return Status();
 }
 
+// As typed: what the words' parser makes of "-1" or of 2^64 is the greatest number that there is.
+Status take_seed(const OptionWords& words, uint64_t& seed) {
+  const char* const end = words.seed.data() + words.seed.size();
+  const auto read = std::from_chars(words.seed.data(), end, seed);
+  if (read.ec == std::errc() && read.ptr == end) return Status();
+  return invalid("--seed must be a whole number, 0 .. " + std::to_string(UINT64_MAX));
+}
+
+Status take_progress(const OptionWords& words, double& seconds) {
+  seconds = isatty(STDERR_FILENO) != 0 ? kTtyProgressSeconds : 0;
+  if (!words.was_given("progress")) return Status();
+  if (!(words.progress >= 0 && words.progress <= kSecondsMax)) {
+    return invalid("--progress must be 0 .. 1000000 seconds");
+  }
+  seconds = words.progress;
+  return Status();
+}
+
 Status take_rest(const OptionWords& words, BenchOptions& options) {
   bool workload_alone = false;
   RDMACC_RETURN_IF_ERROR(take_choice("--check", words.check, {"full", "workload"}, workload_alone));
   options.full_check = !workload_alone;
-  options.seed = words.seed;
+  RDMACC_RETURN_IF_ERROR(take_seed(words, options.seed));
   options.history_file = words.history_file;
   RDMACC_RETURN_IF_ERROR(take_page(words, options));
-  options.progress_seconds = words.progress;
-  if (words.progress < 0) {
-    options.progress_seconds = isatty(STDERR_FILENO) != 0 ? kTtyProgressSeconds : 0;
-  }
+  RDMACC_RETURN_IF_ERROR(take_progress(words, options.progress_seconds));
   if (!words.enumerate) return Status();
   options.command = BenchOptions::Command::kEnumerate;
   if (words.stages_given) return invalid("--enumerate runs all stages: leave --stages out");
@@ -259,6 +276,12 @@ Status take_workload(const OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(options.settings.parse(words.settings_text));
   for (const auto& [name, value] : words.settings) {
     RDMACC_RETURN_IF_ERROR(options.settings.set(name, value));
+  }
+  if (rules_of(options.protocol, options.lock_mode)->keeps_versions() &&
+      options.settings.has(kHistorySetting.name) &&
+      options.settings.number(kHistorySetting.name) == 0) {
+    return invalid("--protocol=" + std::string(protocol_name(options.protocol)) +
+                   " needs a --history of 1 or more");
   }
   return options.make_workload().status();
 }

@@ -37,6 +37,7 @@ class WorkloadSettings {
 
   // CHECK that the setting is known.
   double fraction(std::string_view name) const;
+  bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   uint64_t number(std::string_view name) const { return static_cast<uint64_t>(fraction(name)); }
   uint32_t number32(std::string_view name) const { return static_cast<uint32_t>(number(name)); }
 

@@ -123,6 +123,9 @@ Result<std::shared_ptr<ShmControl>> ShmControl::attach(const std::string& cluste
     return Status(Code::kInvalidArgument, "cluster names are [A-Za-z0-9_-]{1,64}");
   }
   Result<int> fd = shm_open_checked(shm_control_name(cluster));
+  if (fd.status().code() == Code::kNotFound) {
+    return Status(Code::kNotFound, "there is no cluster " + cluster + " on this host");
+  }
   if (!fd.ok()) return fd.status();
   struct stat attributes;
   void* page = MAP_FAILED;

@@ -80,6 +80,9 @@ TEST(Sweep, IsRefusedWithASentence) {
             "rdmacc_bench: --enumerate and a sweep exclude each other\n");
   EXPECT_EQ(refusal({"ycsb", "--sweep=threads:1,2", "--history-file=h"}),
             "rdmacc_bench: --history-file is for a single run\n");
+  EXPECT_EQ(refusal({"smallbank", "--protocol=occ,mvcc", "--history=0"}),
+            "rdmacc_bench: --protocol=mvcc needs a --history of 1 or more\nrdmacc_bench: at "
+            "protocol=mvcc\n");
   EXPECT_EQ(refusal({"ycsb", "--sweep=zipf:0.5,1.5", "--sweep=threads:1,2"}),
             "rdmacc_bench: --zipf must be 0 .. 0.999\nrdmacc_bench: at zipf=1.5, "
             "threads=1\n");
