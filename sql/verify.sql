@@ -28,10 +28,14 @@ SELECT c.relname, v.* FROM pg_class c, LATERAL rdmacc.verify(c.oid) v
   WHERE c.relname IN ('sound', 'keyless', 'placed', 'summary');
 BEGIN;
 SELECT * FROM rdmacc.verify('sound');
+SELECT * FROM rdmacc.verify('keyless');
 SELECT * FROM rdmacc.verify('placed');
 SELECT * FROM rdmacc.verify('sound');
-SELECT count(*) FROM placed;
+ROLLBACK;
+BEGIN;
 SELECT * FROM rdmacc.verify('placed');
+SELECT count(*) FROM keyless;
+SELECT * FROM rdmacc.verify('sound');
 ROLLBACK;
 
 -- under every protocol

@@ -184,17 +184,26 @@ void verify_indexes(ReturnSetInfo* result, Relation relation) {
 }
 
 /* How far the transaction was when its last verification ended: until it goes on, it has used no
- * table but to verify it. What it has locked then is in the way of that table's next verification
- * alone. */
+ * table but to verify it. What it has locked then is in the way of the same table alone. */
 struct Progress {
   uint64 began_us;
   uint64 uses;
+  List* tables; /* Oids, in TopTransactionContext */
 };
-Progress verified_until = {};
+Progress progress = {};
 
 bool has_verified_only() {
-  return verified_until.began_us == bridge_txn_began_us() &&
-         verified_until.uses == bridge_txn_uses();
+  return progress.began_us == bridge_txn_began_us() && progress.uses == bridge_txn_uses();
+}
+
+void note_verified(Oid table) {
+  const bool goes_on = bridge_txn_touched() && progress.began_us == bridge_txn_began_us();
+  if (!goes_on) progress.tables = NIL; /* of another transaction, with its memory */
+  const MemoryContext previous = MemoryContextSwitchTo(TopTransactionContext);
+  progress.tables = lappend_oid(progress.tables, table);
+  MemoryContextSwitchTo(previous);
+  progress.began_us = bridge_txn_began_us();
+  progress.uses = bridge_txn_uses();
 }
 
 void check_may_verify(Relation relation) {
@@ -204,7 +213,8 @@ void check_may_verify(Relation relation) {
                     errmsg("\"%s\" is not an rdmacc table", RelationGetRelationName(relation)),
                     errhint("Name an rdmacc table: its indexes are verified with it.")));
   }
-  if (bridge_txn_touched() && !has_verified_only()) {
+  const Oid table = RelationGetRelid(relation);
+  if (bridge_txn_touched() && (!has_verified_only() || list_member_oid(progress.tables, table))) {
     ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
                     errmsg("this transaction has used rdmacc tables already"),
                     errdetail("Its own locks would be in the way of those that verify them."),
@@ -223,7 +233,7 @@ Datum rdmacc_sql_verify(PG_FUNCTION_ARGS) {
   list_tables(relation, &verified);
   verify_engine(result, relation, &verified, PG_GETARG_BOOL(1));
   if (verified.count > 1) verify_indexes(result, relation);
-  verified_until = {bridge_txn_began_us(), bridge_txn_uses()};
+  note_verified(RelationGetRelid(relation));
   relation_close(relation, AccessShareLock);
   return static_cast<Datum>(0);
 }
