@@ -1,5 +1,6 @@
 #include "engine/bench/bench_cluster.h"
 
+#include <atomic>
 #include <cstdio>
 #include <latch>
 #include <thread>

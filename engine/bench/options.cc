@@ -227,7 +227,8 @@ Status take_page(const OptionWords& words, BenchOptions& options) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == path.npos ? "." : path.substr(0, slash);
   if (!is_file_or_absent(path)) {
-    if (std::filesystem::is_directory(path) || access(path.c_str(), W_OK) != 0) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored) || access(path.c_str(), W_OK) != 0) {
       return invalid("--report=" + path + ": it cannot be written to");
     }
   } else if (access((folder + "/").c_str(), W_OK) != 0) {

@@ -50,7 +50,7 @@ void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
  * run out, has no other attempt; a statement that was cancelled is left out of it. */
 void note_error(RdmaccSent* sent, MemoryContext context) {
   rdmacc_note_draws_of(nullptr);
-  sent->cancelled = geterrcode() == ERRCODE_QUERY_CANCELED;
+  sent->cancelled = rdmacc_caught_cancel(context);
   if (!rdmacc_caught_answer() && !sent->cancelled) rdmacc_journal_spoil();
   if (!rdmacc_journal_is_open()) return;
   rdmacc_tell_error(&sent->told, context);
@@ -98,6 +98,19 @@ struct StepRun {
 void run_step(void* argument) {
   const auto* run = static_cast<StepRun*>(argument);
   run->step->run(run->step->argument, run->receiver, run->step->completion);
+}
+
+/* The journal does not take it: what it has read is validated all the same. */
+void run_unnoted(const RdmaccStep* step) {
+  const MemoryContext context = CurrentMemoryContext;
+  PG_TRY();
+  { step->run(step->argument, step->receiver, step->completion); }
+  PG_CATCH();
+  {
+    rdmacc_validate_error(context);
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
 }
 
 void run_step_first(const RdmaccStep* step, DestReceiver* receiver, RdmaccSent* sent) {
@@ -193,7 +206,7 @@ void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt) {
 void rdmacc_run_step_in_block(const RdmaccStep* step) {
   const MemoryContext context = CurrentMemoryContext;
   RdmaccSent* sent = rdmacc_journal_add(step->text, step->params);
-  if (sent == nullptr) return step->run(step->argument, step->receiver, step->completion);
+  if (sent == nullptr) return run_unnoted(step);
   sent->prepared_at = step->prepared_at;
   Held held;
   hold(&held, step->receiver);
@@ -218,15 +231,20 @@ void rdmacc_run_step_alone(const RdmaccStep* step) {
 void rdmacc_come_back_after_cancel(void) {
   if (!rdmacc_doomed_by_cancel() || !rdmacc_journal_is_whole()) return;
   const MemoryContext context = CurrentMemoryContext;
+  volatile bool lost = false;
   rdmacc_begin_losses();
   PG_TRY();
   { rdmacc_raise_cancel_as_conflict(); }
   PG_CATCH();
   {
-    if (!rdmacc_take_loss(context, false)) PG_RE_THROW();
+    lost = rdmacc_take_loss(context, false);
+    if (!lost) { /* as whatever uses the engine next will tell */
+      MemoryContextSwitchTo(context);
+      FlushErrorState();
+    }
   }
   PG_END_TRY();
-  rdmacc_come_to(nullptr, context);
+  if (lost) rdmacc_come_to(nullptr, context);
 }
 
 void rdmacc_check_numbers_of_block(void) {

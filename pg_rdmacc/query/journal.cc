@@ -12,12 +12,14 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
+#include "utils/syscache.h"
 }
 
 namespace {
 
 MemoryContext copied_memory; /* what clients have sent for COPY; under the journal's */
 Size copied_bytes;           /* of them */
+Size plan_bytes;             /* of plans that are kept */
 MemoryContext memory; /* of the journal, under TopMemoryContext; NULL before the first block */
 List* statements;     /* RdmaccSent*, in `memory` */
 bool is_open;
@@ -42,10 +44,10 @@ Size bytes_max(void) {
 
 bool has_room(void) {
   return list_length(statements) < rdmacc_replay_statements &&
-         MemoryContextMemAllocated(memory, false) + copied_bytes <= bytes_max();
+         MemoryContextMemAllocated(memory, false) + copied_bytes + plan_bytes <= bytes_max();
 }
 
-/* Plans that are made for one execution PostgreSQL does not watch. */
+/* PostgreSQL watches plans that are used again, but not those that are made for one execution. */
 void relation_changed(Datum, Oid relation) {
   ListCell* statement;
   foreach (statement, statements) {
@@ -59,8 +61,17 @@ void relation_changed(Datum, Oid relation) {
   }
 }
 
+void function_changed(Datum, int, uint32) {
+  ListCell* cell;
+  foreach (cell, statements) static_cast<RdmaccSent*>(lfirst(cell))->plan_is_stale = true;
+}
+
+/* What was made for one execution lives for the journal alone from now on. */
 void keep_plan(RdmaccSent* sent) {
   if (ActivePortal == nullptr || ActivePortal->cplan == nullptr) return;
+  if (ActivePortal->cplan->refcount == 1) {
+    plan_bytes += MemoryContextMemAllocated(ActivePortal->cplan->context, true);
+  }
   sent->plan = ActivePortal->cplan;
   CHECK(sent->plan->refcount > 0);
   sent->plan->refcount++; /* until rdmacc_journal_forget() */
@@ -84,6 +95,7 @@ void open_empty(bool alone) {
   if (memory == nullptr) {
     memory = AllocSetContextCreate(TopMemoryContext, "rdmacc journal", ALLOCSET_SMALL_SIZES);
     CacheRegisterRelcacheCallback(relation_changed, 0);
+    CacheRegisterSyscacheCallback(PROCOID, function_changed, 0);
   }
   is_open = true;
   is_alone = alone;
@@ -158,7 +170,7 @@ void rdmacc_journal_forget(void) {
     if (plan != nullptr) ReleaseCachedPlan(plan, nullptr);
   }
   statements = NIL;
-  copied_bytes = 0;
+  copied_bytes = plan_bytes = 0;
   copied_memory = nullptr;
   MemoryContextReset(memory);
 }

@@ -28,7 +28,7 @@ typedef struct RdmaccSent {
   /* Of one that was prepared by a message of its own, when the session's settings and tables may
    * have been others: what was made of its text then. NULL: the text is all there is to it. */
   CachedPlan* plan;
-  bool plan_is_stale;      /* one of its tables has changed since */
+  bool plan_is_stale;      /* one of its tables, or a function, has changed since */
   TimestampTz prepared_at; /* of EXECUTE: when its statement was prepared (rdmacc_prepared_at) */
   ParamListInfo params;
   TimestampTz at;    /* the time of its statement_timestamp() */

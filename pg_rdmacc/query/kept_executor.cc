@@ -4,6 +4,7 @@
 #include "pg_rdmacc/plan/key_lookup.h"
 #include "pg_rdmacc/query/executor_loans.h"
 #include "pg_rdmacc/query/keepable_plan.h"
+#include "pg_rdmacc/query/replay.h"
 
 extern "C" {
 #include "access/xact.h"
@@ -109,6 +110,7 @@ Entry* add(PlannedStmt* plan) {
 bool is_of_prepared_statement(PlannedStmt* plan) {
   const Portal portal = ActivePortal;
   if (portal == nullptr || portal->cplan == nullptr || portal->cplan->refcount < 2) return false;
+  if (rdmacc_replaying()) return false; /* the journal holds one as well, made for one execution */
   return list_member_ptr(portal->cplan->stmt_list, plan);
 }
 

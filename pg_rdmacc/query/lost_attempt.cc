@@ -90,6 +90,17 @@ void rdmacc_validate_error(MemoryContext context) {
 
 bool rdmacc_caught_answer(void) { return is_answer(geterrcode()); }
 
+bool rdmacc_caught_cancel(MemoryContext context) {
+  if (geterrcode() != ERRCODE_QUERY_CANCELED) return false;
+  const MemoryContext previous = MemoryContextSwitchTo(context);
+  ErrorData* error = CopyErrorData();
+  const bool cancel =
+      error->funcname != nullptr && strcmp(error->funcname, "ProcessInterrupts") == 0;
+  FreeErrorData(error);
+  MemoryContextSwitchTo(previous);
+  return cancel;
+}
+
 bool rdmacc_caught_conflict(void) {
   const int code = geterrcode();
   /* A worker knows that it has lost, and its leader does not. */

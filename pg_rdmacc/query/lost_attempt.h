@@ -20,6 +20,10 @@ void rdmacc_validate_error(MemoryContext context);
  * conflict or accident. */
 bool rdmacc_caught_answer(void);
 
+/* In a PG_CATCH: the session was asked to cancel, or its time is over. A function may raise the
+ * same SQLSTATE itself. `context`: the memory to use. */
+bool rdmacc_caught_cancel(MemoryContext context);
+
 /* 40001 for the client, in place of another attempt; `detail` says why. */
 [[noreturn]] void rdmacc_raise_lost(const char* detail);
 

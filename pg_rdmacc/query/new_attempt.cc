@@ -87,7 +87,8 @@ void take_out_of_transaction(Portal portal) {
 }
 
 void put_into_transaction(Portal portal) {
-  const bool inside = IsTransactionState();
+  /* Before ROLLBACK TO the subtransaction has failed, and has its number still. */
+  const bool inside = IsTransactionState() || IsAbortedTransactionBlockState();
   portal->createSubid = portal->activeSubid =
       inside ? GetCurrentSubTransactionId() : TopSubTransactionId;
   portal->createLevel = inside ? GetCurrentTransactionNestLevel() : 1;

@@ -122,6 +122,17 @@ bool may_insert(Oid sequence) {
 
 }  // namespace
 
+void rdmacc_give_numbers_of(const RdmaccSent* sent) {
+  ListCell* cell;
+  foreach (cell, sent->draws) {
+    const auto* draw = static_cast<const RdmaccDraw*>(lfirst(cell));
+    if (draw->function != F_NEXTVAL) continue;
+    int64 number = 0;
+    memcpy(&number, draw->bytes, sizeof(number));
+    rdmacc_number_given(draw->object, number);
+  }
+}
+
 void rdmacc_note_draws_of(RdmaccSent* sent) {
   CHECK(sent == nullptr || sent->draws_given <= list_length(sent->draws));
   drawing = sent;

@@ -12,4 +12,7 @@ extern "C" {
 /* The statement whose draws are noted from now on, and given again as far as it has drawn before.
  * NULL: none. */
 void rdmacc_note_draws_of(RdmaccSent* sent);
+
+/* Of a statement that is left out: the session tells its numbers, as after its first attempt. */
+void rdmacc_give_numbers_of(const RdmaccSent* sent);
 }

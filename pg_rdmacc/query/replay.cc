@@ -72,6 +72,7 @@ void set_time(TimestampTz transaction, TimestampTz statement) {
 bool run_one(RdmaccSent* sent, RdmaccToldRows* rows) {
   if (sent->cancelled) {
     rows->told = sent->told;
+    rdmacc_give_numbers_of(sent);
     AbortCurrentTransaction();
     return false;
   }

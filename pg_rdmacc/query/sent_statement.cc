@@ -35,13 +35,13 @@ bool has_order(List* queries) {
   return false;
 }
 
-/* The plan that was made when the statement was prepared, unless one of its tables has changed
- * since: PostgreSQL would read the text anew then, too. */
+/* The plan that was made when the statement was prepared, unless one of its tables, or a function,
+ * has changed since: PostgreSQL would read the text anew then, too. */
 bool has_plan(const RdmaccSent* sent) {
   if (sent->plan == nullptr) return false;
   ListCell* cell;
   foreach (cell, sent->plan->stmt_list) rdmacc_lock_relations(lfirst_node(PlannedStmt, cell));
-  return !sent->plan_is_stale;
+  return !sent->plan_is_stale && sent->plan->is_valid;
 }
 
 bool wants_order(const Node* statement) {

@@ -63,7 +63,9 @@ void end_command(bool waiting) {
   if (!pump_to_the_end(true)) return;
   rdmacc_note_failed_command();
   /* The command was done before it noticed: the transaction goes on, below a savepoint. */
-  if (!rdmacc_is_doomed()) bridge_cancel(false);
+  if (rdmacc_is_doomed()) return;
+  bridge_cancel(false);
+  cancelled = false;
 }
 
 /* While a command is under way: what may raise an error, before which the command is ended. */

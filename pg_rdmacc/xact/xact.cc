@@ -150,7 +150,8 @@ void end_early_commit(bool committed) {
   if (committed) {
     CHECK(InterruptHoldoffCount > 1); /* PostgreSQL's commit holds them, too */
     RESUME_INTERRUPTS();
-    /* The next statement would be told of it. */
+    /* A session that waits for its client passes over a cancel, but not over a timeout: the next
+     * statement would be told of it. */
     if (QueryCancelPending && get_timeout_indicator(STATEMENT_TIMEOUT, true)) {
       QueryCancelPending = false;
     }

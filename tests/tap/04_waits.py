@@ -146,7 +146,7 @@ def a_late_timeout_is_no_later_statements(box):
             session.run("ROLLBACK; RESET statement_timeout;")
     session.close()
     equal(box.psql("SELECT count(*), sum(v) FROM large"), f"50000|{50000 * done}", "rows of what has committed")
-    box.psql("DROP TABLE large")
+    box.psql("DROP TABLE large, plain")
 
 
 def cancelled_definitions_leave_nothing(box):

@@ -2,7 +2,7 @@
 """Statements that were prepared by messages of their own, in transactions that the server runs again: what was
 made of their text when they were prepared counts, whatever the session has set or made since."""
 
-from harness import Session, equal, run
+from harness import Session, equal, eventually, run, true
 from wire import Wire
 
 SET_UP = """
@@ -83,7 +83,9 @@ def tables_since(box):
         wire.query("UPDATE hot SET v = v WHERE k = 1")
         box.psql(CHANGE)
         session = Session(box)
-        session.send("ALTER TABLE grown ADD c int DEFAULT 5;")  # waits for the block's first attempt
+        session.send("ALTER TABLE grown ADD c int DEFAULT 5;")
+        eventually(lambda: box.psql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "1",
+                   "it waits for the block's first attempt")
         equal(wire.query("COMMIT"), ["COMMIT"], f"{name}: COMMIT")
         wire.close()
         session.close()
@@ -115,14 +117,44 @@ def calls_alone(box):
     wire.prepare("call", "CALL add_day($1, '01/02/2020')")
     wire.query("SET datestyle = 'ISO, DMY'")
     holder = Session(box)
+    before = retried(box)
     holder.run(f"SET rdmacc.protocol = nowait; BEGIN; {CHANGE};")
     holder.send("SELECT pg_sleep(0.3); COMMIT;")
     equal(wire.run("call", "5"), ["CALL"], "CALL")
     holder.close()
     wire.close()
     equal(box.psql("SELECT id, d FROM days"), "5|2020-01-02", "the day")
-    equal(box.psql("SELECT sum(retries) > 0 FROM rdmacc.stat_retries"), "t", "blocks were run again")
+    true(retried(box) > before, "it was run again")
+
+
+def back_to_a_savepoint(box):
+    """After a cancel, by messages: the block is run again at ROLLBACK TO, whose portal outlives it."""
+    box.psql("CREATE TABLE wide (id int PRIMARY KEY, v int) USING rdmacc;"
+             "INSERT INTO wide SELECT i, 0 FROM generate_series(1, 30000) i; DELETE FROM days")
+    wire = client(box)
+    wire.prepare("back", "ROLLBACK TO s")
+    wire.prepare("look", "SELECT count(*) FROM wide WHERE v < $1")
+    before = retried(box)
+    for number in range(20):
+        for statement in ("BEGIN", f"INSERT INTO days VALUES ({number})", "SAVEPOINT s",
+                          f"SET LOCAL statement_timeout = {3 + number % 8}"):
+            wire.query(statement)
+        told = wire.run("look", "50")
+        if told == ["error 57014"]:
+            equal(wire.run("back"), ["ROLLBACK"], "ROLLBACK TO")
+        else:
+            wire.query("ROLLBACK TO s")
+        equal(wire.run("look", "0")[0], ["0"], "the next statement")
+        equal(wire.query("COMMIT"), ["COMMIT"], "COMMIT")
+    wire.close()
+    true(retried(box) > before, "some blocks were run again")
+    equal(box.psql("SELECT count(*) FROM days"), "20", "rows")
+
+
+def retried(box):
+    return int(box.psql("SELECT sum(retries) FROM rdmacc.stat_retries"))
 
 
 run(set_up, settings_since, moments_since, tables_since, another_of_the_name, calls_alone,
+    back_to_a_savepoint,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "128MB", "rdmacc.durability": "memory"})
