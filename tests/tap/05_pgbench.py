@@ -28,13 +28,27 @@ def initialize(box):
 
 
 def run_scripts(box, protocol, *scripts):
-    """Committed transactions of each of pgbench's built-in scripts."""
+    """Committed transactions of each of pgbench's built-in scripts. A machine that stands still for a while
+    is given more time."""
+    counts = [0] * len(scripts)
+    for seconds in (SECONDS, 5 * SECONDS, 10 * SECONDS):
+        counts = [sum(pair) for pair in zip(counts, run_for(box, protocol, seconds, scripts))]
+        if min(counts) > 0:
+            break
+    for script, count in zip(scripts, counts):
+        true(count > 0, f"{protocol}: no transaction of {script} got through")
+    print(f"  {protocol}: " + ", ".join(f"{count / SECONDS:.0f} {script}/s"
+                                        for script, count in zip(scripts, counts)), flush=True)
+    return counts
+
+
+def run_for(box, protocol, seconds, scripts):
     environment = box.environment()
     environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
     named = [f"--builtin={script}" for script in scripts]
     # One thread: several count the transactions of a script without a lock.
     done = subprocess.run(
-        box.command("pgbench", "-n", "-c", str(CLIENTS), "-j", "1", "-T", str(SECONDS),
+        box.command("pgbench", "-n", "-c", str(CLIENTS), "-j", "1", "-T", str(seconds),
                     "--max-tries=200", *named),
         env=environment, cwd="/", text=True, capture_output=True, timeout=100)
     equal(done.returncode, 0, done.stderr[-1000:])
@@ -42,10 +56,6 @@ def run_scripts(box, protocol, *scripts):
     counts = [int(count) for count in re.findall(r"^ - (\d+) transactions", done.stdout, re.M)]
     counts = counts if len(scripts) > 1 else [total]
     equal((len(counts), sum(counts)), (len(scripts), total), done.stdout)
-    for script, count in zip(scripts, counts):
-        true(count > 0, f"{protocol}: no transaction of {script} got through")
-    print(f"  {protocol}: " + ", ".join(f"{count / SECONDS:.0f} {script}/s"
-                                        for script, count in zip(scripts, counts)), flush=True)
     return counts
 
 
