@@ -1,4 +1,3 @@
-
 #include "pg_rdmacc/ddl/key_types.h"
 #include "pg_rdmacc/ddl/table_files.h"
 #include "pg_rdmacc/ddl/utility.h"
