@@ -22,7 +22,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 11;
+constexpr uint32_t kRegionVersion = 12;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
