@@ -30,14 +30,15 @@ def initialize(box):
 def run_scripts(box, protocol, *scripts):
     """Committed transactions of each of pgbench's built-in scripts. A machine that stands still for a while
     is given more time."""
-    counts = [0] * len(scripts)
+    counts, whole = [0] * len(scripts), 0
     for seconds in (SECONDS, 5 * SECONDS, 10 * SECONDS):
+        whole += seconds
         counts = [sum(pair) for pair in zip(counts, run_for(box, protocol, seconds, scripts))]
         if min(counts) > 0:
             break
     for script, count in zip(scripts, counts):
         true(count > 0, f"{protocol}: no transaction of {script} got through")
-    print(f"  {protocol}: " + ", ".join(f"{count / SECONDS:.0f} {script}/s"
+    print(f"  {protocol}: " + ", ".join(f"{count / whole:.0f} {script}/s"
                                         for script, count in zip(scripts, counts)), flush=True)
     return counts
 
