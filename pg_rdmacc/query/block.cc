@@ -14,7 +14,6 @@
 
 extern "C" {
 #include "access/xact.h"
-#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
@@ -100,19 +99,6 @@ void run_step(void* argument) {
   run->step->run(run->step->argument, run->receiver, run->step->completion);
 }
 
-/* The journal does not take it: what it has read is validated all the same. */
-void run_unnoted(const RdmaccStep* step) {
-  const MemoryContext context = CurrentMemoryContext;
-  PG_TRY();
-  { step->run(step->argument, step->receiver, step->completion); }
-  PG_CATCH();
-  {
-    rdmacc_validate_error(context);
-    PG_RE_THROW();
-  }
-  PG_END_TRY();
-}
-
 void run_step_first(const RdmaccStep* step, DestReceiver* receiver, RdmaccSent* sent) {
   StepRun run = {step, receiver};
   if (step->copy == nullptr) return run_step(&run);
@@ -164,7 +150,7 @@ bool try_commit(void) {
   {
     rdmacc_check_doom();
     /* As at the commit, which is next: so they may fail here, and it may be early. */
-    AfterTriggerFireDeferred();
+    rdmacc_fire_deferred_triggers();
     rdmacc_check_unique(nullptr);
     rdmacc_check_numbers();
     if (rdmacc_engine_may_commit_early()) rdmacc_commit_engine_early();
@@ -178,6 +164,14 @@ bool try_commit(void) {
   }
   PG_END_TRY();
   return done;
+}
+
+void fire_deferred_triggers(void*) { rdmacc_fire_deferred_triggers(); }
+
+/* In a PG_CATCH: an error of COMMIT ends the block. */
+[[noreturn]] void fail_commit(void) {
+  if (IsTransactionBlock()) EndTransactionBlock(false);
+  PG_RE_THROW();
 }
 
 }  // namespace
@@ -206,7 +200,10 @@ void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt) {
 void rdmacc_run_step_in_block(const RdmaccStep* step) {
   const MemoryContext context = CurrentMemoryContext;
   RdmaccSent* sent = rdmacc_journal_add(step->text, step->params);
-  if (sent == nullptr) return run_unnoted(step);
+  if (sent == nullptr) {
+    StepRun run = {step, step->receiver};
+    return rdmacc_run_validated(run_step, &run);
+  }
   sent->prepared_at = step->prepared_at;
   Held held;
   hold(&held, step->receiver);
@@ -247,15 +244,19 @@ void rdmacc_come_back_after_cancel(void) {
   if (lost) rdmacc_come_to(nullptr, context);
 }
 
-void rdmacc_check_numbers_of_block(void) {
-  if (rdmacc_numbers_are_settled()) return;
-  EndTransactionBlock(false); /* as an error of it does */
-  rdmacc_check_numbers();
+void rdmacc_check_block(void) {
+  PG_TRY();
+  {
+    rdmacc_run_validated(fire_deferred_triggers, nullptr);
+    rdmacc_check_numbers();
+  }
+  PG_CATCH();
+  { fail_commit(); }
+  PG_END_TRY();
 }
 
 void rdmacc_commit_block(void) {
-  if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used())
-    return rdmacc_check_numbers_of_block();
+  if (!rdmacc_journal_is_whole()) return rdmacc_check_block();
   const MemoryContext context = CurrentMemoryContext;
   rdmacc_begin_losses();
   PG_TRY();
@@ -263,11 +264,7 @@ void rdmacc_commit_block(void) {
     while (!try_commit()) rdmacc_come_to(nullptr, context);
   }
   PG_CATCH();
-  {
-    /* An error of COMMIT ends the block. */
-    if (IsTransactionBlock()) EndTransactionBlock(false);
-    PG_RE_THROW();
-  }
+  { fail_commit(); }
   PG_END_TRY();
   rdmacc_journal_spoil(); /* what follows is PostgreSQL's commit */
 }

@@ -35,8 +35,9 @@ void rdmacc_run_step_alone(const RdmaccStep* step);
 void rdmacc_come_back_after_cancel(void);
 
 /* Before PostgreSQL's PREPARE TRANSACTION, or its COMMIT of a block that is not run again from here
- * on: rdmacc_check_numbers(), of which an error ends the block. */
-void rdmacc_check_numbers_of_block(void);
+ * on: deferred triggers, whose errors are validated, and rdmacc_check_numbers(). An error ends the
+ * block. */
+void rdmacc_check_block(void);
 
 /* Before PostgreSQL's COMMIT: the engine commits where its conflict can still be met. */
 void rdmacc_commit_block(void);

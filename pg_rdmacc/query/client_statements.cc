@@ -71,17 +71,21 @@ bool analyzes(const ExplainStmt* explain) {
   return analyze;
 }
 
+struct UtilityRun {
+  const Utility* utility;
+  DestReceiver* receiver;
+  QueryCompletion* completion;
+};
+
+void run_one(void* argument) {
+  const auto* run = static_cast<const UtilityRun*>(argument);
+  run_utility(run->utility, run->receiver, run->completion);
+}
+
 /* A statement that is no step of the journal: what it has read may not fit together. */
 void run_once(const Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
-  const MemoryContext context = CurrentMemoryContext;
-  PG_TRY();
-  { run_utility(utility, receiver, completion); }
-  PG_CATCH();
-  {
-    rdmacc_validate_error(context);
-    PG_RE_THROW();
-  }
-  PG_END_TRY();
+  UtilityRun run = {utility, receiver, completion};
+  rdmacc_run_validated(run_one, &run);
 }
 
 /* It has no effect that a ROLLBACK takes back, and tells nothing that others can change. (SHOW may
@@ -157,16 +161,17 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
       }
       return;
     }
+    case TRANS_STMT_ROLLBACK_TO:
+      rdmacc_come_back_after_cancel();
+      return run_savepoint(utility, receiver, completion);
     case TRANS_STMT_SAVEPOINT:
     case TRANS_STMT_RELEASE:
-    case TRANS_STMT_ROLLBACK_TO:
-      if (node->kind == TRANS_STMT_ROLLBACK_TO) rdmacc_come_back_after_cancel();
       return run_savepoint(utility, receiver, completion);
     case TRANS_STMT_COMMIT:
       if (!IsAbortedTransactionBlockState()) rdmacc_commit_block();
       break;
     case TRANS_STMT_PREPARE:
-      if (!IsAbortedTransactionBlockState()) rdmacc_check_numbers_of_block();
+      if (!IsAbortedTransactionBlockState()) rdmacc_check_block();
       break;
     default:
       break;

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/bridge/engine_bridge.h"
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/retry.h"
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -17,6 +18,8 @@ extern "C" {
 }
 
 namespace {
+
+bool firing; /* deferred triggers */
 
 /* Rows that are sent after the commit, with interrupts held: so much goes out without a client that
  * reads along. */
@@ -55,11 +58,23 @@ bool can_be_sent(const RdmaccHeldRows* held) {
 
 }  // namespace
 
+void rdmacc_fire_deferred_triggers(void) {
+  CHECK(!firing);
+  if (!OidIsValid(rdmacc_access_method())) return;
+  firing = true;
+  PG_TRY();
+  { AfterTriggerFireDeferred(); }
+  PG_FINALLY();
+  { firing = false; }
+  PG_END_TRY();
+}
+
+bool rdmacc_fires_deferred_triggers(void) { return firing; }
+
 void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
-  if (!rdmacc_transaction_used()) return;
   rdmacc_check_doom();
-  /* As at the commit, which is next: so they may fail here, and it may be early. */
-  AfterTriggerFireDeferred();
+  rdmacc_fire_deferred_triggers();
+  if (!rdmacc_transaction_used()) return;
   rdmacc_check_unique(nullptr);
   /* COPY has read a Sync that came before its data: the client may have more to say. */
   const bool early = rdmacc_engine_may_commit_early() && rdmacc_is_whole_transaction() &&

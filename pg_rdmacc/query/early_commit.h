@@ -6,6 +6,11 @@
 
 extern "C" {
 
+/* Before PostgreSQL's commit does, so that they may fail, and their errors are validated (by the
+ * caller: handlers of triggers do not catch what that makes of them). */
+void rdmacc_fire_deferred_triggers(void);
+bool rdmacc_fires_deferred_triggers(void);
+
 /* The statement has run, and `held` has its rows. What was deferred to the commit is done; the
  * engine commits if nothing that is still to come can fail. Raises what these raise, a conflict
  * among it. */

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/client_statements.h"
 #include "pg_rdmacc/query/draw_plans.h"
+#include "pg_rdmacc/query/early_commit.h"
 #include "pg_rdmacc/query/gone_parents.h"
 #include "pg_rdmacc/query/kept_executor.h"
 #include "pg_rdmacc/query/lasting_effects.h"
@@ -126,15 +127,41 @@ void run_plan(QueryDesc* query, ScanDirection direction, uint64 count, bool exec
   PG_END_TRY();
 }
 
-void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+/* What was before a query runs or is finished, and is so again behind that. */
+struct Frame {
+  RdmaccRunningQuery outer;
+  int depth;
+  bool marks;
+};
+
+Frame enter(const QueryDesc* query) {
   const int depth = modifying_depth;
   const bool marks = rdmacc_write_marks_want(true);
-  const RdmaccRunningQuery outer = rdmacc_begin_running(query);
-  const bool outermost = outer.query == nullptr && !rdmacc_in_utility();
+  return {rdmacc_begin_running(query), depth, marks};
+}
+
+void leave(const Frame* frame) {
+  rdmacc_end_running(frame->outer);
+  modifying_depth = frame->depth;
+  rdmacc_write_marks_want(frame->marks);
+}
+
+/* In a PG_CATCH. What a function or a trigger around the query catches is based on the same reads,
+ * which are validated where the error leaves that, or at the commit. */
+[[noreturn]] void leave_with_error(const Frame* frame, MemoryContext context) {
+  leave(frame);
+  const bool outermost =
+      frame->outer.query == nullptr && !rdmacc_in_utility() && !rdmacc_fires_deferred_triggers();
+  if (outermost) rdmacc_validate_error(context);
+  PG_RE_THROW();
+}
+
+void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
   const MemoryContext context = CurrentMemoryContext;
+  const Frame frame = enter(query);
   PG_TRY();
   {
-    begin_modifying(query, outer.query);
+    begin_modifying(query, frame.outer.query);
     note_foreign_servers(query->plannedstmt);
     await_leave_to_write(query->plannedstmt);
     rdmacc_gather_begin(query);
@@ -144,17 +171,10 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   PG_CATCH();
   {
     rdmacc_gather_give_up(query);
-    rdmacc_end_running(outer);
-    modifying_depth = depth;
-    rdmacc_write_marks_want(marks);
-    /* What a function around it catches is based on the same reads, which the commit validates. */
-    if (outermost) rdmacc_validate_error(context);
-    PG_RE_THROW();
+    leave_with_error(&frame, context);
   }
   PG_END_TRY();
-  rdmacc_end_running(outer);
-  modifying_depth = depth;
-  rdmacc_write_marks_want(marks);
+  leave(&frame);
 }
 
 void check_uniqueness(const QueryDesc* query) {
@@ -164,11 +184,8 @@ void check_uniqueness(const QueryDesc* query) {
 
 void finish(QueryDesc* query) {
   CHECK(query->estate != nullptr && query->plannedstmt != nullptr);
-  const int depth = modifying_depth;
-  const bool marks = rdmacc_write_marks_want(true);
-  const RdmaccRunningQuery outer = rdmacc_begin_running(query);
-  const bool outermost = outer.query == nullptr && !rdmacc_in_utility();
   const MemoryContext context = CurrentMemoryContext;
+  const Frame frame = enter(query);
   PG_TRY();
   {
     /* Marks of the run just ended still count for the rest of the query. */
@@ -184,17 +201,9 @@ void finish(QueryDesc* query) {
     check_uniqueness(query);
   }
   PG_CATCH();
-  {
-    rdmacc_end_running(outer);
-    modifying_depth = depth;
-    rdmacc_write_marks_want(marks);
-    if (outermost) rdmacc_validate_error(context);
-    PG_RE_THROW();
-  }
+  { leave_with_error(&frame, context); }
   PG_END_TRY();
-  rdmacc_end_running(outer);
-  modifying_depth = depth;
-  rdmacc_write_marks_want(marks);
+  leave(&frame);
 }
 
 void note_if_foreign(const ResultRelInfo* result) {

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/journal.h"
 
+#include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/xact/given_numbers.h"
 #include "pg_rdmacc/xact/held_cursors.h"
 
@@ -55,8 +56,8 @@ void relation_changed(Datum, Oid relation) {
     if (sent->plan == nullptr || sent->plan_is_stale) continue;
     ListCell* plan;
     foreach (plan, sent->plan->stmt_list) {
-      sent->plan_is_stale = sent->plan_is_stale || !OidIsValid(relation) ||
-                            list_member_oid(lfirst_node(PlannedStmt, plan)->relationOids, relation);
+      sent->plan_is_stale =
+          sent->plan_is_stale || rdmacc_plan_uses(lfirst_node(PlannedStmt, plan), relation);
     }
   }
 }

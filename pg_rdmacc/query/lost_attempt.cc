@@ -88,6 +88,18 @@ void rdmacc_validate_error(MemoryContext context) {
   PG_END_TRY();
 }
 
+void rdmacc_run_validated(void (*work)(void*), void* argument) {
+  const MemoryContext context = CurrentMemoryContext;
+  PG_TRY();
+  { work(argument); }
+  PG_CATCH();
+  {
+    rdmacc_validate_error(context);
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
+}
+
 bool rdmacc_caught_answer(void) { return is_answer(geterrcode()); }
 
 bool rdmacc_caught_cancel(MemoryContext context) {

@@ -16,6 +16,9 @@ bool rdmacc_caught_conflict(void);
  * the conflict, and raised something else. `context`: the memory to use. */
 void rdmacc_validate_error(MemoryContext context);
 
+/* Does the work; of an error that leaves it, rdmacc_validate_error(). */
+void rdmacc_run_validated(void (*work)(void*), void* argument);
+
 /* In a PG_CATCH: the error is what the statement answers, in this database as it is, and no
  * conflict or accident. */
 bool rdmacc_caught_answer(void);

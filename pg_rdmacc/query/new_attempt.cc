@@ -40,7 +40,7 @@ Executor executor;
 
 void relation_changed(Datum, Oid relation) {
   if (watched == nullptr) return;
-  stale = stale || !OidIsValid(relation) || list_member_oid(watched->relationOids, relation);
+  stale = stale || rdmacc_plan_uses(watched, relation);
 }
 
 void remember_executor(const QueryDesc* query) {
@@ -86,9 +86,11 @@ void take_out_of_transaction(Portal portal) {
   portal->portalSnapshot = nullptr;
 }
 
+/* Before ROLLBACK TO the subtransaction has failed, and has its number still. */
+bool is_inside(void) { return IsTransactionState() || IsAbortedTransactionBlockState(); }
+
 void put_into_transaction(Portal portal) {
-  /* Before ROLLBACK TO the subtransaction has failed, and has its number still. */
-  const bool inside = IsTransactionState() || IsAbortedTransactionBlockState();
+  const bool inside = is_inside();
   portal->createSubid = portal->activeSubid =
       inside ? GetCurrentSubTransactionId() : TopSubTransactionId;
   portal->createLevel = inside ? GetCurrentTransactionNestLevel() : 1;
@@ -133,14 +135,17 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
   }
   PG_END_TRY();
   put_into_transaction(portal);
-  /* Before ROLLBACK TO a statement has failed. */
-  CHECK((IsTransactionState() || IsAbortedTransactionBlockState()) && ActivePortal == portal);
+  CHECK(is_inside() && ActivePortal == portal);
   portal->resowner = ResourceOwnerCreate(CurTransactionResourceOwner, "Portal");
   CurrentResourceOwner = portal->resowner;
   MemoryContextSwitchTo(context);
 }
 
 }  // namespace
+
+bool rdmacc_plan_uses(const PlannedStmt* plan, Oid relation) {
+  return !OidIsValid(relation) || list_member_oid(plan->relationOids, relation);
+}
 
 void rdmacc_lock_relations(const PlannedStmt* plan) {
   ListCell* cell;

@@ -25,6 +25,9 @@ void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context);
  * when `begin` has raised an error; what was changed since the first call counts. */
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin);
 
+/* As PostgreSQL's callbacks name a relation that has changed: InvalidOid is any. */
+bool rdmacc_plan_uses(const PlannedStmt* plan, Oid relation);
+
 /* The locks under which the plan was made, and what has changed meanwhile is known. */
 void rdmacc_lock_relations(const PlannedStmt* plan);
 

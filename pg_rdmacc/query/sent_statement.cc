@@ -25,16 +25,6 @@ Oid* parameter_types(ParamListInfo params) {
   return types;
 }
 
-/* Of a utility statement it is not known. */
-bool has_order(List* queries) {
-  ListCell* cell;
-  foreach (cell, queries) {
-    const auto* query = lfirst_node(Query, cell);
-    if (query->commandType == CMD_UTILITY || query->sortClause != NIL) return true;
-  }
-  return false;
-}
-
 /* The plan that was made when the statement was prepared, unless one of its tables, or a function,
  * has changed since: PostgreSQL would read the text anew then, too. */
 bool has_plan(const RdmaccSent* sent) {
@@ -44,6 +34,7 @@ bool has_plan(const RdmaccSent* sent) {
   return !sent->plan_is_stale && sent->plan->is_valid;
 }
 
+/* Of a utility statement it is not known. */
 bool wants_order(const Node* statement) {
   CHECK(statement != nullptr);
   return !IsA(statement, InsertStmt) && !IsA(statement, UpdateStmt) &&
@@ -52,17 +43,13 @@ bool wants_order(const Node* statement) {
           reinterpret_cast<const SelectStmt*>(statement)->sortClause != NIL);
 }
 
-List* plan(const RdmaccSent* sent, RawStmt* raw, bool* ordered) {
-  if (has_plan(sent)) {
-    *ordered = wants_order(raw->stmt);
-    return sent->plan->stmt_list;
-  }
+List* plan(const RdmaccSent* sent, RawStmt* raw) {
+  if (has_plan(sent)) return sent->plan->stmt_list;
   const bool needs_snapshot = analyze_requires_snapshot(raw);
   if (needs_snapshot) PushActiveSnapshot(GetTransactionSnapshot());
   const int count = sent->params != nullptr ? sent->params->numParams : 0;
   List* queries = pg_analyze_and_rewrite_fixedparams(raw, sent->text, parameter_types(sent->params),
                                                      count, nullptr);
-  *ordered = has_order(queries);
   List* plans = pg_plan_queries(queries, sent->text, CURSOR_OPT_PARALLEL_OK, sent->params);
   if (needs_snapshot) PopActiveSnapshot();
   return plans;
@@ -124,11 +111,10 @@ bool rdmacc_run_sent(RdmaccSent* sent, Portal first, DestReceiver* receiver,
   }
   auto* raw = linitial_node(RawStmt, parsed);
   CHECK(!ActiveSnapshotSet()); /* each statement sees what is there when it begins */
-  bool ordered = false;
   if (sent->prepared_at != rdmacc_prepared_at(raw->stmt)) {
     rdmacc_raise_lost("The prepared statement is another one than in the first attempt.");
   }
-  List* plans = plan(sent, raw, &ordered);
+  List* plans = plan(sent, raw);
   Portal portal = CreateNewPortal();
   portal->visible = false;
   define(portal, sent, raw, plans);
@@ -144,5 +130,5 @@ bool rdmacc_run_sent(RdmaccSent* sent, Portal first, DestReceiver* receiver,
     run_portal(&run);
   }
   PortalDrop(portal, false);
-  return ordered;
+  return wants_order(raw->stmt);
 }

@@ -21,8 +21,7 @@ struct HeldCursor {
   Place place; /* if it is there */
 };
 
-List* cursors; /* HeldCursor*, in TopMemoryContext */
-bool declared;
+List* cursors; /* HeldCursor*, in TopMemoryContext; some may be closed by now */
 
 bool find(const HeldCursor* cursor, Place* place) {
   const PortalData* portal = GetPortalByName(cursor->name);
@@ -42,7 +41,6 @@ void forget(HeldCursor* cursor) {
 void rdmacc_note_cursor(const DeclareCursorStmt* statement) {
   if ((statement->options & CURSOR_OPT_HOLD) == 0) return;
   CHECK(statement->portalname != nullptr);
-  declared = true;
   ListCell* cell;
   foreach (cell, cursors) {
     if (strcmp(static_cast<const HeldCursor*>(lfirst(cell))->name, statement->portalname) == 0) {
@@ -56,7 +54,7 @@ void rdmacc_note_cursor(const DeclareCursorStmt* statement) {
   MemoryContextSwitchTo(previous);
 }
 
-bool rdmacc_holds_cursors(void) { return declared; }
+bool rdmacc_holds_cursors(void) { return cursors != NIL; }
 
 void rdmacc_remember_cursors(void) {
   ListCell* cell;

@@ -8,7 +8,7 @@ extern "C" {
 
 /* The statement is about to be run. */
 void rdmacc_note_cursor(const DeclareCursorStmt* statement);
-/* The session has declared one WITH HOLD. */
+/* The session has one, or had when the block or the statement alone began. */
 bool rdmacc_holds_cursors(void);
 
 /* A block begins, or a statement that is alone. */

@@ -34,6 +34,11 @@ BEGIN LOOP BEGIN
   UPDATE parents SET n = n + 1 WHERE id = 2; RETURN;
   EXCEPTION WHEN OTHERS THEN PERFORM pg_sleep(0.001);
 END; END LOOP; END $$;
+CREATE FUNCTION tries_again_later() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN PERFORM tries_again(); RETURN NULL; END $$;
+CREATE TABLE deferred (v int) USING heap;
+CREATE CONSTRAINT TRIGGER later AFTER INSERT ON deferred DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION tries_again_later();
 """
 OPTIMISTIC = ("occ", "sundial", "tictoc", "maat", "drtm")
 BLIND = "DECLARE x CURSOR FOR SELECT 1;"  # the block is not run again
@@ -103,12 +108,28 @@ def no_conflict_comes_to_the_client(box):
                    ("SELECT FROM catches();", "SELECT FROM catches();", "INSERT INTO counted DEFAULT VALUES;",
                     "INSERT INTO counted DEFAULT VALUES;", "INSERT INTO children (parent) VALUES (1);",
                     "INSERT INTO children (parent) VALUES (2);", "SELECT FROM wraps();", "SELECT FROM tries_again();",
-                    "BEGIN; UPDATE other SET v = v WHERE k = 7; SELECT FROM catches(); COMMIT;")]
+                    "BEGIN; UPDATE other SET v = v WHERE k = 7; SELECT FROM catches(); COMMIT;",
+                    "BEGIN; INSERT INTO deferred VALUES (1); COMMIT;", "INSERT INTO deferred VALUES (1);")]
         try:
             eventually(lambda: all(worker.done > 20 for worker in workers), f"{protocol}: all get on", 60)
         finally:
             stop_all(workers)
         equal([worker.told for worker in workers], [[]] * len(workers), f"{protocol}: conflicts")
+
+
+def blocks_that_are_not_run_again_end(box):
+    """At a COMMIT whose deferred trigger catches its conflict and tries again."""
+    for protocol in ("nowait", "mvcc"):
+        box.psql("DELETE FROM children; DELETE FROM parents; INSERT INTO parents VALUES (1), (2)")
+        holder, session = Session(box), Session(box)
+        session.run(f"SET rdmacc.protocol = {protocol}; BEGIN; {BLIND} SELECT n FROM parents WHERE id = 1;"
+                    " INSERT INTO deferred VALUES (1);")
+        holder.run(f"SET rdmacc.protocol = {protocol}; BEGIN; UPDATE parents SET n = n + 1 WHERE id = 2;")
+        matches("40001", session.run("COMMIT;"), protocol)
+        equal(session.run("SELECT 1;"), "1", f"{protocol}: what follows")
+        holder.run("COMMIT;")
+        holder.close()
+        session.close()
 
 
 def tables_that_are_gone(box):
@@ -126,5 +147,5 @@ def tables_that_are_gone(box):
 
 
 run(set_up, errors_of_reads_that_do_not_fit_together, errors_of_reads_that_do, no_conflict_comes_to_the_client,
-    tables_that_are_gone,
+    blocks_that_are_not_run_again_end, tables_that_are_gone,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "rdmacc.durability": "memory"})
