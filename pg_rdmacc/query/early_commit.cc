@@ -19,7 +19,8 @@ extern "C" {
 
 namespace {
 
-bool firing; /* deferred triggers */
+bool firing;      /* deferred triggers, of */
+uint32 firing_in; /* this transaction, which an error of theirs ends */
 
 /* Rows that are sent after the commit, with interrupts held: so much goes out without a client that
  * reads along. */
@@ -59,17 +60,17 @@ bool can_be_sent(const RdmaccHeldRows* held) {
 }  // namespace
 
 void rdmacc_fire_deferred_triggers(void) {
-  CHECK(!firing);
+  CHECK(!rdmacc_fires_deferred_triggers());
   if (!OidIsValid(rdmacc_access_method())) return;
   firing = true;
-  PG_TRY();
-  { AfterTriggerFireDeferred(); }
-  PG_FINALLY();
-  { firing = false; }
-  PG_END_TRY();
+  firing_in = rdmacc_transaction_number();
+  AfterTriggerFireDeferred();
+  firing = false;
 }
 
-bool rdmacc_fires_deferred_triggers(void) { return firing; }
+bool rdmacc_fires_deferred_triggers(void) {
+  return firing && firing_in == rdmacc_transaction_number();
+}
 
 void rdmacc_end_lone_statement(const RdmaccHeldRows* held) {
   rdmacc_check_doom();
