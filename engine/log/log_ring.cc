@@ -121,12 +121,12 @@ uint64_t LogWriter::place_for(const Ring& ring, uint64_t bytes) {
   return Status::ok_status();
 }
 
-Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
+Status LogWriter::place(const LoggedPayload& payload, uint64_t lock_ctts,
                         std::span<const NodeId> nodes, VerbArena& arena, const bool* cancelled,
                         VerbCounters& counters, std::vector<LogPlacement>& placements) {
   CHECK(lock_ctts != 0);
-  CHECK(!payload.empty() && !nodes.empty() && placements.empty());
-  if (payload.size() > kLogPayloadMax) {
+  CHECK(payload.bytes() > 0 && !nodes.empty() && placements.empty());
+  if (payload.bytes() > kLogPayloadMax) {
     return Status(Code::kNoSpace, "the transaction's log record is too large");
   }
   RDMACC_RETURN_IF_ERROR(back_rings(nodes, counters));
@@ -158,42 +158,77 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
   return Status::ok_status();
 }
 
+namespace {
+
+// An entry's header, what is stored behind it left to the caller. nullptr: `arena` is used up.
+std::byte* begin_entry(const LogPlacement& placement, LogPayload kind, size_t payload_bytes,
+                       size_t stored_bytes, VerbArena& arena, size_t& entry_bytes) {
+  LogEntryHeader header{};
+  header.lock_ctts = placement.lock_ctts;
+  header.payload_bytes = static_cast<uint32_t>(payload_bytes);
+  header.kind = kind;
+  header.stored_bytes = static_cast<uint32_t>(stored_bytes);
+  entry_bytes = log_entry_bytes(stored_bytes);
+  std::byte* bytes = arena.allocate(entry_bytes);
+  if (bytes == nullptr) return nullptr;
+  std::memset(bytes + entry_bytes - kCacheLineBytes, 0, kCacheLineBytes);  // what is padding
+  std::memcpy(bytes, &header, sizeof(header));
+  return bytes;
+}
+
+}  // namespace
+
 // Everything of place() that can fail or wait: segments, the entries' bytes, room.
-[[gnu::always_inline]] inline Status LogWriter::prepare(std::span<const std::byte> payload,
+[[gnu::always_inline]] inline Status LogWriter::prepare(const LoggedPayload& payload,
                                                         std::span<const NodeId> nodes,
                                                         VerbArena& arena, const bool* cancelled,
                                                         VerbCounters& counters,
                                                         std::vector<LogPlacement>& placements) {
-  const bool is_inline = payload.size() <= kInlinePayloadMax;
-  uint64_t checksum = 0;
-  if (!is_inline) {
-    checksum = log_payload_checksum(payload);
-    RDMACC_RETURN_IF_ERROR(allocate_segments(payload.size(), counters, placements));
-    RDMACC_RETURN_IF_ERROR(write_segments(payload, arena, cancelled, counters, placements));
-  }
-  LogEntryHeader header{};
-  header.lock_ctts = placements.front().lock_ctts;
-  header.payload_bytes = static_cast<uint32_t>(payload.size());
-  header.kind = is_inline ? LogPayload::kInline : LogPayload::kSegments;
-  header.stored_bytes =
-      static_cast<uint32_t>(is_inline ? payload.size() : 8 + 8 * log_segments_of(payload.size()));
-  const uint64_t entry_bytes = log_entry_bytes(header.stored_bytes);
+  RDMACC_RETURN_IF_ERROR(payload.bytes() <= kInlinePayloadMax
+                             ? prepare_inline(payload, arena, placements)
+                             : prepare_segments(payload, arena, cancelled, counters, placements));
+  return wait_for_room(nodes, placements.front().entry.size(), cancelled);
+}
+
+[[gnu::always_inline]] inline Status LogWriter::prepare_inline(
+    const LoggedPayload& payload, VerbArena& arena, std::vector<LogPlacement>& placements) {
+  const LogPlacement& first = placements.front();
   for (LogPlacement& placement : placements) {
-    std::byte* bytes = arena.allocate(entry_bytes);
+    size_t entry_bytes = 0;
+    std::byte* bytes = begin_entry(placement, LogPayload::kInline, payload.bytes(), payload.bytes(),
+                                   arena, entry_bytes);
     if (bytes == nullptr) return out_of_registered_memory();
-    std::memcpy(bytes, &header, sizeof(header));
-    std::byte* stored = bytes + sizeof(header);
-    if (is_inline) {
-      std::memcpy(stored, payload.data(), payload.size());
+    if (&placement == &first) {
+      payload.write_to(bytes + sizeof(LogEntryHeader));
     } else {
-      std::memcpy(stored, &checksum, 8);
-      std::memcpy(stored + 8, placement.segments.data(), 8 * placement.segments.size());
+      std::memcpy(bytes, first.entry.data(), entry_bytes);
     }
-    std::memset(stored + header.stored_bytes, 0,
-                entry_bytes - sizeof(header) - header.stored_bytes);
     placement.entry = {bytes, entry_bytes};
   }
-  return wait_for_room(nodes, entry_bytes, cancelled);
+  return Status();
+}
+
+[[gnu::noinline]] Status LogWriter::prepare_segments(const LoggedPayload& payload, VerbArena& arena,
+                                                     const bool* cancelled, VerbCounters& counters,
+                                                     std::vector<LogPlacement>& placements) {
+  std::byte* image = arena.allocate(payload.bytes());
+  if (image == nullptr) return out_of_registered_memory();
+  payload.write_to(image);
+  const std::span<const std::byte> whole(image, payload.bytes());
+  const uint64_t checksum = log_payload_checksum(whole);
+  RDMACC_RETURN_IF_ERROR(allocate_segments(whole.size(), counters, placements));
+  RDMACC_RETURN_IF_ERROR(write_segments(whole, arena, cancelled, counters, placements));
+  for (LogPlacement& placement : placements) {
+    size_t entry_bytes = 0;
+    std::byte* bytes = begin_entry(placement, LogPayload::kSegments, whole.size(),
+                                   8 + 8 * log_segments_of(whole.size()), arena, entry_bytes);
+    if (bytes == nullptr) return out_of_registered_memory();
+    std::byte* stored = bytes + sizeof(LogEntryHeader);
+    std::memcpy(stored, &checksum, 8);
+    std::memcpy(stored + 8, placement.segments.data(), 8 * placement.segments.size());
+    placement.entry = {bytes, entry_bytes};
+  }
+  return Status();
 }
 
 Status LogWriter::allocate_segments(uint64_t payload_bytes, VerbCounters& counters,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/log/log_entry.h"
+#include "engine/log/log_record.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/storage/wire/background_free.h"
 #include "engine/storage/wire/messages.h"
@@ -33,6 +34,9 @@ struct LogPlacement {
 // and by the node for itself when the Log stage is RPC. False: `arena` is used up.
 [[nodiscard]] bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement,
                                   VerbArena& arena, DoorbellBatch& batch);
+// Carries the WRITEs of these entries out, as one round. kUnavailable: not all of them.
+Status write_log_entries(const RegionLayout& layout, std::span<const LogPlacement> placements,
+                         Scheduler& scheduler, VerbArena& arena, VerbCounters& counters);
 // What place() has prepared is to be logged as prepared, not as committed. Before add_log_writes.
 void mark_prepared(const LogPlacement& placement);
 // Commits an entry that was logged as prepared.
@@ -50,6 +54,27 @@ void encode_placement(const LogPlacement& placement, MessageWriter& out);
 Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId own,
                                       VerbArena& arena);
 
+// What is logged: so many bytes, which are written where they go, of what outlives this.
+class LoggedPayload {
+ public:
+  explicit LoggedPayload(const LogRecord& record)
+      : bytes_(encoded_bytes(record)), of_(&record), write_([](const void* of, std::byte* out) {
+          encode_to(*static_cast<const LogRecord*>(of), out);
+        }) {}
+  size_t bytes() const { return bytes_; }
+  void write_to(std::byte* out) const { write_(of_, out); }
+
+ protected:
+  using Write = void (*)(const void* of, std::byte* out);
+  LoggedPayload(size_t bytes, const void* of, Write write)
+      : bytes_(bytes), of_(of), write_(write) {}
+
+ private:
+  size_t bytes_;
+  const void* of_;
+  Write write_;
+};
+
 class LogWriter {
  public:
   static constexpr uint64_t kWaitUsMin = 20, kWaitUsMax = 2'000;
@@ -63,9 +88,9 @@ class LogWriter {
   // allocated and written here. Waits (yielding), first come first served, while a ring is full:
   // its older entries belong to transactions of this worker that are about to be applied.
   // kNoSpace, kUnavailable or kCancelled leave nothing behind. `cancelled` may be nullptr.
-  Status place(std::span<const std::byte> payload, uint64_t lock_ctts,
-               std::span<const NodeId> nodes, VerbArena& arena, const bool* cancelled,
-               VerbCounters& counters, std::vector<LogPlacement>& placements);
+  Status place(const LoggedPayload& payload, uint64_t lock_ctts, std::span<const NodeId> nodes,
+               VerbArena& arena, const bool* cancelled, VerbCounters& counters,
+               std::vector<LogPlacement>& placements);
   // The transaction is installed everywhere, or was aborted after place() and its entries are
   // void: its room may be used again. Frees segments in the background; clears `placements`.
   void applied(std::vector<LogPlacement>& placements);
@@ -104,9 +129,13 @@ class LogWriter {
   static uint64_t place_for(const Ring& ring, uint64_t bytes);
   bool has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const;
   Status wait_for_room(std::span<const NodeId> nodes, uint64_t entry_bytes, const bool* cancelled);
-  Status prepare(std::span<const std::byte> payload, std::span<const NodeId> nodes,
-                 VerbArena& arena, const bool* cancelled, VerbCounters& counters,
+  Status prepare(const LoggedPayload& payload, std::span<const NodeId> nodes, VerbArena& arena,
+                 const bool* cancelled, VerbCounters& counters,
                  std::vector<LogPlacement>& placements);
+  Status prepare_inline(const LoggedPayload& payload, VerbArena& arena,
+                        std::vector<LogPlacement>& placements);
+  Status prepare_segments(const LoggedPayload& payload, VerbArena& arena, const bool* cancelled,
+                          VerbCounters& counters, std::vector<LogPlacement>& placements);
   Status allocate_segments(uint64_t payload_bytes, VerbCounters& counters,
                            std::vector<LogPlacement>& placements);
   Status write_segments(std::span<const std::byte> payload, VerbArena& arena, const bool* cancelled,

@@ -19,14 +19,14 @@ Status Transaction::place_record() {
   const PartitionMap& map =
       coordinator_.log.on_disk() ? coordinator_.disk_log_map : coordinator_.log_map;
   boost::container::small_vector<NodeId, 16> nodes;
-  for (const Write& write : record_.writes) map.add_log_nodes(write.header.node(), nodes);
-  const size_t payload_bytes = encoded_bytes(record_);
-  std::byte* payload = scratch_.allocate(round_up(payload_bytes, 8));
-  if (payload == nullptr) return out_of_registered_memory();
-  encode_to(record_, payload);
-  return coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
-                                {nodes.data(), nodes.size()}, scratch_, parameters_.cancelled,
-                                counters_, placements_);
+  const Write* before = nullptr;
+  for (const Write& write : record_.writes) {
+    const bool same = before != nullptr && before->header.node() == write.header.node();
+    if (!same) map.add_log_nodes(write.header.node(), nodes);
+    before = &write;
+  }
+  return coordinator_.log.place(LoggedPayload(record_), stamps_.ctts, {nodes.data(), nodes.size()},
+                                scratch_, parameters_.cancelled, counters_, placements_);
 }
 
 Status Transaction::log_record(StageContext& stage) {

@@ -164,13 +164,23 @@ class LogCluster {
   std::vector<std::unique_ptr<LogUser>> users_;
 };
 
+// Bytes that are no record's.
+class LoggedBytes : public LoggedPayload {
+ public:
+  explicit LoggedBytes(const std::span<const std::byte>& bytes)
+      : LoggedPayload(bytes.size(), &bytes, [](const void* of, std::byte* out) {
+          const auto& from = *static_cast<const std::span<const std::byte>*>(of);
+          std::memcpy(out, from.data(), from.size());
+        }) {}
+};
+
 // Places a payload and writes its entries one-sided.
 inline Status append(LogCluster& cluster, LogUser& user, std::span<const std::byte> payload,
                      uint64_t ctts, std::span<const NodeId> nodes, VerbArena& arena,
                      std::vector<LogPlacement>& placements, const bool* cancelled = nullptr) {
   VerbCounters counters;
   RDMACC_RETURN_IF_ERROR(
-      user.log.place(payload, ctts, nodes, arena, cancelled, counters, placements));
+      user.log.place(LoggedBytes(payload), ctts, nodes, arena, cancelled, counters, placements));
   DoorbellBatch batch(user.worker.scheduler(), counters);
   const RegionLayout layout = cluster.layout();
   for (const LogPlacement& placement : placements) {

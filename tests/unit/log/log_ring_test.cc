@@ -264,8 +264,8 @@ TEST(LogPlacement, TravelsInARequestAndIsCheckedThere) {
   cluster.run(user.worker, [&] {
     VerbCounters counters;
     ASSERT_TRUE(user.log
-                    .place(make_payload(300, 1), 5, std::vector<NodeId>{1}, arena, nullptr,
-                           counters, placements)
+                    .place(LoggedBytes(make_payload(300, 1)), 5, std::vector<NodeId>{1}, arena,
+                           nullptr, counters, placements)
                     .ok());
   });
   std::vector<std::byte> bytes;

@@ -54,7 +54,9 @@ class Resolution : public testing::Test {
     cluster_->run(user.worker, [&] {
       VerbCounters counters;
       ASSERT_TRUE(
-          user.log.place(payload(), ctts_, nodes, *arena_, nullptr, counters, placements_).ok());
+          user.log
+              .place(LoggedBytes(payload()), ctts_, nodes, *arena_, nullptr, counters, placements_)
+              .ok());
       DoorbellBatch batch(user.worker.scheduler(), counters);
       const RegionLayout layout = cluster_->layout();
       for (LogPlacement& placement : placements_) {
@@ -341,8 +343,8 @@ TEST_F(Resolution, WaitsForRequestsOfTheDeadThatAreUnderWay) {
   CHECK(user.worker.scheduler().spawn([&] {
     VerbCounters counters;
     CHECK(user.log
-              .place(payload(), ctts_, std::vector<NodeId>{1}, *arena_, nullptr, counters,
-                     placements_)
+              .place(LoggedBytes(payload()), ctts_, std::vector<NodeId>{1}, *arena_, nullptr,
+                     counters, placements_)
               .ok());
     Rpc::Call call;
     call.to = node.worker.id();
