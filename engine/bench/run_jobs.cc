@@ -148,9 +148,9 @@ void RunJob::end_measuring(Coordinator& coordinator) {
   measures_.coordinator_ns = (ended_us_ - started_us_) * 1000;
 }
 
-bool RunJob::over(Endpoint& endpoint) const {
+bool RunJob::over(uint64_t now_us) const {
   return shared_.interrupted.load(std::memory_order_relaxed) ||
-         shared_.failed.load(std::memory_order_relaxed) || endpoint.now_us() >= deadline_us_;
+         shared_.failed.load(std::memory_order_relaxed) || now_us >= deadline_us_;
 }
 
 void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
@@ -160,8 +160,10 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   const uint64_t wanted = shared_.options.load.transactions;
   const uint64_t deadline_ns = wanted > 0 ? UINT64_MAX : deadline_us_ * 1000;
   uint64_t ran = 0;
-  while (!over(scheduler.endpoint()) && (wanted == 0 || ran < wanted)) {
-    const std::optional<Pace::Start> start = pace_.wait(scheduler, deadline_ns);
+  while (wanted == 0 || ran < wanted) {
+    const uint64_t now_ns = scheduler.endpoint().now_ns();
+    if (over(now_ns / 1000)) return;
+    const std::optional<Pace::Start> start = pace_.wait(scheduler, now_ns, deadline_ns);
     if (!start) return;
     ran += measuring_ ? 1 : 0;
     if (start->skipped) {
@@ -225,7 +227,7 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
       return false;
     }
     ++counts_.aborted;
-    if (over(worker.endpoint())) return false;
+    if (over(worker.endpoint().now_us())) return false;
     // Transactions that conflicted once do so again unless they restart at different times.
     worker.scheduler().sleep_for(random.below(uint64_t{1} << std::min(attempt, kBackOffBitsMax)));
   }

@@ -117,7 +117,7 @@ class RunJob : public CoordinatorJob {
   void count_committed(uint64_t start_ns, uint64_t now_ns, const TxnEffect& effect);
   void report_progress(Coordinator& coordinator) const;
   void end_seconds(uint64_t now_us);
-  bool over(Endpoint& endpoint) const;
+  bool over(uint64_t now_us) const;
   TxnOptions next_options();
 
   RunShared& shared_;

@@ -11,13 +11,12 @@ uint64_t Pace::draw_next() {
   return next_ns_ < kNeverNs ? static_cast<uint64_t>(next_ns_) : UINT64_MAX;
 }
 
-std::optional<Pace::Start> Pace::wait(Scheduler& scheduler, uint64_t deadline_ns) {
-  Endpoint& endpoint = scheduler.endpoint();
-  if (!scheduled()) return Start{endpoint.now_ns(), false};
+std::optional<Pace::Start> Pace::wait(Scheduler& scheduler, uint64_t now_ns, uint64_t deadline_ns) {
+  if (!scheduled()) return Start{now_ns, false};
   const uint64_t at_ns = draw_next();
   if (at_ns >= deadline_ns) return std::nullopt;
-  if (at_ns > endpoint.now_ns()) scheduler.sleep_until((at_ns + 999) / 1000);
-  const uint64_t now_ns = endpoint.now_ns();
+  if (at_ns > now_ns) scheduler.sleep_until((at_ns + 999) / 1000);
+  now_ns = scheduler.endpoint().now_ns();
   const uint64_t lag_ns = now_ns > at_ns ? now_ns - at_ns : 0;
   if (latency_limit_ns_ > 0 && lag_ns > latency_limit_ns_) return Start{at_ns, true};
   lag_ns_.record(lag_ns);

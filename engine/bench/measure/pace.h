@@ -28,8 +28,9 @@ class Pace {
     uint64_t at_ns = 0;  // its moment, which may lie behind by now
     bool skipped = false;
   };
-  // From a coroutine: waits for the next start. Nothing: it would be at `deadline_ns` or later.
-  std::optional<Start> wait(Scheduler& scheduler, uint64_t deadline_ns);
+  // From a coroutine, at `now_ns`: waits for the next start. Nothing: it would be at `deadline_ns`
+  // or later.
+  std::optional<Start> wait(Scheduler& scheduler, uint64_t now_ns, uint64_t deadline_ns);
 
   // How much later than at their moments transactions began; not of those that were skipped.
   const Histogram& lag_ns() const { return lag_ns_; }
