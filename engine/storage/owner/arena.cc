@@ -149,9 +149,11 @@ Arena::SizeClass& Arena::size_class(PageKind kind, uint32_t unit_bytes) {
 }
 
 Status Arena::no_space() const {
+  const uint64_t capacity = layout_.page_count * kPageBytes;
   return Status(Code::kNoSpace, "node " + std::to_string(region_.node()) + ": memory is used up (" +
                                     std::to_string(used_bytes_) + " of " +
-                                    std::to_string(layout_.region_bytes) + " bytes)");
+                                    std::to_string(capacity) + " bytes for rows and indexes, of " +
+                                    std::to_string(layout_.region_bytes) + " in all)");
 }
 
 Result<uint64_t> Arena::allocate(PageKind kind, uint64_t bytes) {
