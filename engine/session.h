@@ -351,8 +351,8 @@ class Session {
   }
   Status end_posted_loads();
   Patience patience(uint64_t silence_us_max);
-  Status find_for_write(TableId table, std::string_view key, std::string_view row,
-                        KeyState*& state);
+  Status find(TableId table, std::string_view key, std::string_view row, bool to_write,
+              KeyState*& state);
   KeyState* known_to_write(TableId table, std::string_view key, std::string_view row);
   RowSource& rows() {
     CHECK(rows_ != nullptr);

@@ -83,11 +83,26 @@ Status Session::check_sizes(std::string_view key, std::string_view row) {
 
 // Asked by every operation, and nearly always done.
 [[gnu::always_inline]] inline Status Session::enter_at(TableId table, std::string_view key) {
-  return rows().started() ? Status() : enter(name_of_access(table, key));
+  const bool started = txn_ != nullptr ? txn_->started() : rows().started();
+  return started ? Status() : enter(name_of_access(table, key));
+}
+
+// The key's state, looked up, once key and row have been found to fit.
+[[gnu::always_inline]] inline Status Session::find(TableId table, std::string_view key,
+                                                   std::string_view row, bool to_write,
+                                                   KeyState*& state) {
+  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
+  if (!fits(key, row)) [[unlikely]]
+    return too_large(key, row);
+  if (txn_ != nullptr) return txn_->look_up_one(table, key, to_write, state);
+  return rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), to_write);
 }
 
 Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
-  return get_many(table, std::span(&key, 1), std::span(&out, 1), visible_before);
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(find(table, key, {}, /*to_write=*/false, state));
+  view(*state, visible_before, map_.primary_of(state->hash), out);
+  return Status();
 }
 
 Status Session::get_many(TableId table, std::span<const std::string_view> keys,
@@ -103,15 +118,6 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
     view(*states[i], visible_before, map_.primary_of(states[i]->hash), out[i]);
   }
   return Status();
-}
-
-// The key's state, looked up, once key and row have been found to fit.
-[[gnu::always_inline]] inline Status Session::find_for_write(TableId table, std::string_view key,
-                                                             std::string_view row,
-                                                             KeyState*& state) {
-  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
-  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  return rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true);
 }
 
 Status Session::read_batch(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
@@ -138,21 +144,21 @@ Status Session::read_batch(TableId table, std::span<const std::string_view> keys
 
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
   KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));
+  RDMACC_RETURN_IF_ERROR(find(table, key, row, /*to_write=*/true, state));
   if (!live(*state)) return Status(Code::kNotFound);
   return rows().write(*state, false, row);
 }
 
 Status Session::amend(TableId table, std::string_view key, std::string_view row) {
   KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));
+  RDMACC_RETURN_IF_ERROR(find(table, key, row, /*to_write=*/true, state));
   if (!live(*state)) return Status(Code::kNotFound);
   return rows().amend(*state, row);
 }
 
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
   KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));
+  RDMACC_RETURN_IF_ERROR(find(table, key, row, /*to_write=*/true, state));
   if (live(*state)) return Status(Code::kDuplicateKey);
   return rows().write(*state, false, row);
 }
@@ -191,7 +197,7 @@ Status Session::insert_many(TableId table, std::span<const std::string_view> key
 
 Status Session::remove(TableId table, std::string_view key) {
   KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, {}, state));
+  RDMACC_RETURN_IF_ERROR(find(table, key, {}, /*to_write=*/true, state));
   if (!live(*state)) return Status(Code::kNotFound);
   return rows().write(*state, true, {});
 }

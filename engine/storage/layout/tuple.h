@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "engine/api/plain_data.h"
+#include "engine/storage/layout/short_bytes.h"
 #include "rdma/fabric/verb.h"
 
 // The 64-byte header that every record and every gap header starts with, and the record behind it.
@@ -113,7 +114,7 @@ inline size_t key_bytes_of(const void* record) {
 inline char* put_record(char* at, std::string_view key, std::string_view row) {
   const auto bytes = static_cast<uint16_t>(key.size());
   memcpy(at, &bytes, sizeof(bytes));
-  memcpy(at + kKeyLengthBytes, key.data(), key.size());
+  copy_bytes(at + kKeyLengthBytes, key.data(), key.size());
   char* const row_at = at + kKeyLengthBytes + key.size();
   if (!row.empty()) memcpy(row_at, row.data(), row.size());
   return row_at;

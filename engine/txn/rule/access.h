@@ -28,8 +28,10 @@ struct Access {
   bool registered = false;    // MAAT: as a reader, by its ctts in the header's waiter word
 
   bool held() const { return locked || reader_count > 0; }
-  // Does a Release change the header?
-  bool to_give_back() const { return held() || registered; }
+  // Does a Release change the header? Asked of each by the dozen: without a branch.
+  bool to_give_back() const {
+    return (reader_count | static_cast<uint32_t>(locked) | static_cast<uint32_t>(registered)) != 0;
+  }
   bool locked_to_commit() const { return locked && !early; }
   void note_unlocked() { locked = early = lease_locked = false; }
   void note_given_back() {

@@ -1,7 +1,7 @@
 #pragma once
-#include <cstring>
 #include <string_view>
 
+#include "engine/storage/layout/short_bytes.h"
 #include "engine/storage/layout/tuple.h"
 
 namespace rdmacc {
@@ -19,17 +19,6 @@ inline bool split_record(std::string_view record, std::string_view& key, std::st
 // Of a record that is known to be the key's.
 inline std::string_view row_of(std::string_view key, std::string_view record) {
   return record.substr(kKeyLengthBytes + key.size());
-}
-
-// Most keys are short.
-inline bool same_bytes(const char* one, const char* other, size_t bytes) {
-  if (bytes < 8 || bytes > 16) return memcmp(one, other, bytes) == 0;
-  uint64_t a, b, last_a, last_b;
-  memcpy(&a, one, 8);
-  memcpy(&b, other, 8);
-  memcpy(&last_a, one + bytes - 8, 8);
-  memcpy(&last_b, other + bytes - 8, 8);
-  return ((a ^ b) | (last_a ^ last_b)) == 0;
 }
 
 inline bool is_record_of(std::string_view key, std::string_view record) {

@@ -76,13 +76,16 @@ constexpr uint64_t kLogicalTimeMax = kSundialWtsMax / 2;
   const ProtocolRules& rules = *parameters_.rules;
   if (!rules.validate) return Status();
   if (rules.single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) return Status();
-  boost::container::small_vector<Access*, 32> reads;
+  boost::container::small_vector<Access*, 32> reads(accesses_.list().size(),
+                                                    boost::container::default_init);
+  Access** end = reads.data();
   for (Access& access : accesses_) {
     if (!access.read || access.locked_to_commit()) continue;
     const bool holds =
         rules.holds_until_commit != nullptr && rules.holds_until_commit(access, stamps_);
-    if (!holds) reads.push_back(&access);
+    if (!holds) *end++ = &access;
   }
+  reads.resize(static_cast<size_t>(end - reads.data()), boost::container::default_init);
   if (reads.empty() && !accesses_.has_reads()) return Status();
   const uint64_t start_ns = begin_stage(rules.validation);
   const auto validate = [&](std::span<Access*> some) {
@@ -200,24 +203,27 @@ void Transaction::release_locks(StageContext& stage) {
 // Where verbs are carried out in place each lock is given back where it is found. False: those of
 // lost nodes are not.
 [[gnu::always_inline]] inline bool Transaction::release_in_place(StageContext& stage) {
-  constexpr size_t kPart = 64;  // between two looks at what else there is to do
-  uint64_t start_ns = 0;
-  size_t released = 0;
-  const Status status = with_port_in_place(stage, [&](auto& port) {
+  constexpr uint32_t kPart = 64;  // between two looks at what else there is to do
+  auto first = accesses_.begin();
+  const auto end = accesses_.end();
+  while (first != end && !(*first).to_give_back()) ++first;
+  if (!(first != end)) return true;
+  const uint64_t start_ns = begin_stage(Stage::kRelease);
+  const Status status = with_port_in_place(stage, [first, end](auto& port) {
     LostNodes lost;
-    for (Access& access : accesses_) {
+    uint32_t released = 0;
+    for (auto held = first; held != end; ++held) {
+      Access& access = *held;
       if (!access.to_give_back()) continue;
-      if (released == 0) start_ns = begin_stage(Stage::kRelease);
       if (++released % kPart == 0) port.end_round();
       // Where a lock was taken there is a header.
       const auto at = port.find_within(access.header, sizeof(Header));
-      if (!release_held(port, access, at, lost)) continue;
-      access.note_given_back();
+      if (release_held(port, access, at, lost)) access.note_given_back();
     }
-    if (released > 0) port.end_round();
+    port.end_round();
     return lost.any() ? DoorbellBatch::unreachable() : Status();
   });
-  if (status.ok() && released > 0) time_stage(Stage::kRelease, start_ns);
+  if (status.ok()) time_stage(Stage::kRelease, start_ns);
   return status.ok();
 }
 
@@ -313,7 +319,9 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && !guest_ && placements_.empty());
-  for (const Access& access : accesses_) CHECK(!access.to_give_back());
+  bool left = false;
+  for (const Access& access : accesses_) left |= access.to_give_back();
+  CHECK(!left);
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();
   if (parameters_.rules->registers_readers) coordinator_.txn_slots.give_back(stamps_.ctts);

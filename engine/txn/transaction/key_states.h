@@ -1,6 +1,7 @@
 #pragma once
 #include "engine/storage/layout/key_hash.h"
 #include "engine/txn/rule/key_state.h"
+#include "engine/txn/rule/record_bytes.h"
 #include "engine/txn/transaction/set_memory.h"
 #include "engine/txn/transaction/small_index.h"
 #include "engine/txn/transaction/stable_list.h"
@@ -25,7 +26,7 @@ class KeyStates {
   KeyState& touch(TableId table, std::string_view key) {
     return touch(table, key, hash_key(table, key));
   }
-  KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
+  [[gnu::always_inline]] KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
     KeyState*& first = index_.at(hash);
     if (KeyState* known = among(first, table, key)) return *known;
     tables_.add(table);
@@ -82,11 +83,15 @@ class KeyStates {
 
  private:
   static KeyState* among(KeyState* first, TableId table, std::string_view key) {
-    while (first != nullptr && (first->table != table || first->key != key)) {
+    while (first != nullptr && !(first->table == table && is_same(first->key, key))) {
       first = first->same_hash;
     }
     return first;
   }
+  static bool is_same(std::string_view one, std::string_view other) {
+    return one.size() == other.size() && same_bytes(one.data(), other.data(), one.size());
+  }
+
   SetMemory& memory_;
   TableSet tables_;             // that states are of
   SmallIndex<KeyState> index_;  // by hash

@@ -41,6 +41,16 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   return look_up({wanted.data(), wanted.size()}, to_write);
 }
 
+Status Transaction::look_up_one(TableId table, std::string_view key, bool to_write,
+                                KeyState*& state) {
+  CHECK(started() && !prepared_);
+  state = &keys_.touch(table, key, hash_key(table, key));
+  if (state->base != KeyState::Base::kUnknown) return Status();
+  if (has_scanned() && take_from_scan(*state)) return Status();
+  state->asked = true;
+  return look_up(std::span(&state, 1), to_write);
+}
+
 // What the engine has of these keys, which differ.
 Status Transaction::look_up(std::span<KeyState* const> wanted, bool to_write) {
   scratch_.reset();

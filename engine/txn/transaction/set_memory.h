@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/storage/layout/short_bytes.h"
 #include "rdma/base/large_blocks.h"
 
 namespace rdmacc {
@@ -71,18 +72,6 @@ class SetMemory {
     size_t bytes;
   };
 
-  // Most keys are short.
-  static void copy_bytes(char* to, const char* from, size_t bytes) {
-    if (bytes < 8 || bytes > 16) {
-      std::memcpy(to, from, bytes);
-      return;
-    }
-    uint64_t first, last;
-    std::memcpy(&first, from, 8);
-    std::memcpy(&last, from + bytes - 8, 8);
-    std::memcpy(to, &first, 8);
-    std::memcpy(to + bytes - 8, &last, 8);
-  }
   static constexpr size_t round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
   // What is left of the last piece is lost: the next one is larger.
   [[gnu::noinline]] void more_room(size_t bytes) {

@@ -81,6 +81,8 @@ class Transaction final : public RowSource {
 
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
                       std::span<KeyState*> states, bool to_write) override;
+  // The same of one key.
+  Status look_up_one(TableId table, std::string_view key, bool to_write, KeyState*& state);
   // read_batch.cc. May rows be read that are not kept? Then look_up_many() is for keys that are
   // left in the batch; of the others out[i] belongs to keys[i], and lives as long as the batch.
   bool may_read_batch() const;

@@ -21,7 +21,7 @@ void add_lock_of_row(const PlannedWrite& write, LargeVector<LockWork>& locks) {
 }  // namespace
 
 std::string_view WritePlan::make_record(const KeyWrite& write) {
-  std::string& record = made_records_.emplace_back();
+  std::string& record = made_records_.emplace_front();
   record.resize(record_bytes(write.key.size(), write.row.size()));
   put_record(record.data(), write.key, write.row);
   return record;
@@ -50,6 +50,9 @@ void WritePlan::forget_moved_gaps() {
 
 Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   CHECK(allocated_.empty() && pooled_.empty() && kept_blocks_.empty());
+  size_t wanting = 0;
+  RDMACC_RETURN_IF_ERROR(note_tables(stage, wanting));
+  if (wanting == 0) return Status();
   Status status;
   for (size_t from = 0; from < writes_.size() && status.ok();) {
     status = allocate_some(stage, accesses, from);
@@ -58,13 +61,9 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   return status;
 }
 
-// For some of the writes, from `from` on, which moves on.
-[[gnu::always_inline]] inline Status WritePlan::allocate_some(StageContext& stage,
-                                                              Accesses& accesses, size_t& from) {
-  SlotRequests requests;
-  boost::container::small_vector<PlannedWrite*, 16> owners;
-  for (; from < writes_.size() && requests.size() < kRequestsAtOnce; from++) {
-    PlannedWrite& write = writes_[from];
+// `wanting`: how many of the writes want a slot or a block.
+[[gnu::always_inline]] inline Status WritePlan::note_tables(StageContext& stage, size_t& wanting) {
+  for (PlannedWrite& write : writes_) {
     auto table = stage.table(write.table);
     if (!table.ok()) return table.status();
     write.record_size = static_cast<uint16_t>((*table)->record_size);
@@ -74,15 +73,25 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     if (replaces && write.tuple != nullptr && stage.engine.frees != nullptr) {
       write.node_incarnation = stage.engine.frees->incarnation_of(write.tuple->header.node());
     }
-    const bool overflows =
-        write.record.size() > (*table)->record_size && write.kind != WriteKind::kUnlink;
-    if (write.kind != WriteKind::kInsert && !overflows) continue;
+    wanting += write.kind == WriteKind::kInsert || write.overflows() ? 1 : 0;
+  }
+  return Status();
+}
+
+// For some of the writes, from `from` on, which moves on.
+Status WritePlan::allocate_some(StageContext& stage, Accesses& accesses, size_t& from) {
+  SlotRequests requests;
+  boost::container::small_vector<PlannedWrite*, 16> owners;
+  for (; from < writes_.size() && requests.size() < kRequestsAtOnce; from++) {
+    PlannedWrite& write = writes_[from];
+    if (write.kind != WriteKind::kInsert && !write.overflows()) continue;
     SlotRequest request{};
     request.table = write.table;
     request.key_hash = write.hash;
     request.node = stage.engine.map.primary_of(write.hash);
     request.want_slot = write.kind == WriteKind::kInsert;
-    if (overflows) request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
+    if (write.overflows())
+      request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
     requests.push_back(request);
     owners.push_back(&write);
   }

@@ -1,6 +1,6 @@
 #pragma once
 #include <algorithm>
-#include <deque>
+#include <forward_list>
 #include <string>
 
 #include "engine/txn/stages/find.h"
@@ -40,6 +40,8 @@ struct PlannedWrite {
     return record.substr(kKeyLengthBytes, key_bytes_of(record.data()));
   }
 
+  // Does its record go into a block of its own?
+  bool overflows() const { return record.size() > record_size && kind != WriteKind::kUnlink; }
   // Sets or clears an index entry, under the lock of the gap header.
   bool relinks() const { return kind == WriteKind::kInsert || kind == WriteKind::kUnlink; }
 };
@@ -123,6 +125,7 @@ class WritePlan {
   std::string_view make_record(const KeyWrite& write);
   using SlotRequest = StorageClient::SlotRequest;
   using SlotRequests = boost::container::small_vector<SlotRequest, 16>;
+  Status note_tables(StageContext& stage, size_t& wanting);
   Status allocate_some(StageContext& stage, Accesses& accesses, size_t& from);
   Status allocate(StageContext& stage, SlotRequests& requests);
   Status ask_nodes(StageContext& stage, std::span<SlotRequest> requests);
@@ -138,7 +141,7 @@ class WritePlan {
   // Kept by this worker before.
   SlotPool::Slots pooled_;
   boost::container::small_vector<BlockPool::Taken, 16> kept_blocks_;
-  std::deque<std::string> made_records_;
+  std::forward_list<std::string> made_records_;
 };
 
 }  // namespace rdmacc
