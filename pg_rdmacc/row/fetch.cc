@@ -79,8 +79,17 @@ bool rdmacc_tuple_tid_valid(TableScanDesc scan, ItemPointer tid) {
   return rdmacc_handle_find(tid, scan->rs_rd) != nullptr;
 }
 
-/* A handle names a key, and a fetch under a snapshot finds that key's latest version. */
-void rdmacc_tuple_get_latest_tid(TableScanDesc, ItemPointer) {}
+/* Of WHERE CURRENT OF: the cursor's handle keeps the row as the cursor has shown it, which this
+ * transaction may have written since. Another one names it as of the scan's own command, for
+ * whatever asks for the row that is replaced. */
+void rdmacc_tuple_get_latest_tid(TableScanDesc scan, ItemPointer tid) {
+  CHECK(IsMVCCSnapshot(scan->rs_snapshot));
+  RdmaccHandle handle = *rdmacc_handle_get(tid, scan->rs_rd);
+  handle.visible_before = scan->rs_snapshot->curcid;
+  handle.row = {};
+  const bool keep = scan->rs_rd->trigdesc != nullptr;
+  rdmacc_handle_assign(rdmacc_handle_write_stream(keep), &handle, tid);
+}
 
 bool rdmacc_tuple_satisfies_snapshot(Relation rel, TupleTableSlot* slot, Snapshot snapshot) {
   /* All that the engine's transaction reads belongs to one serial order. */
