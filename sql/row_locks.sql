@@ -134,3 +134,63 @@ DROP FUNCTION poke_next;
 DROP TABLE once;
 DROP TABLE t, pairs;
 DROP FUNCTION poke;
+
+-- rows that this transaction has deleted or changed since a query began are not the query's any
+-- more, with locks for which the engine has to do nothing, too
+CREATE TABLE t (id int PRIMARY KEY, v int) USING rdmacc;
+CREATE FUNCTION turns(lock text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  c refcursor;
+  wanted int;
+  n int := 0;
+BEGIN
+  OPEN c FOR EXECUTE 'SELECT id FROM t ORDER BY id FOR ' || lock;
+  LOOP
+    FETCH c INTO wanted;
+    EXIT WHEN NOT found;
+    UPDATE t SET v = v + 1 WHERE id = wanted + 15;
+    n := n + 1;
+  END LOOP;
+  RETURN n;
+END $$;
+CREATE FUNCTION static_turns() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  c CURSOR FOR SELECT id FROM t ORDER BY id FOR KEY SHARE;
+  n int := 0;
+BEGIN
+  FOR r IN c LOOP
+    UPDATE t SET v = v + 1 WHERE id = r.id + 15;
+    n := n + 1;
+  END LOOP;
+  RETURN n;
+END $$;
+INSERT INTO t SELECT i, 0 FROM generate_series(1, 30) i;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, v FROM t ORDER BY id FOR KEY SHARE;
+DECLARE d CURSOR FOR SELECT id, v FROM t WHERE id < 9 ORDER BY id FOR SHARE;
+FETCH 2 FROM c;
+FETCH 2 FROM d;
+DELETE FROM t WHERE id = 3;
+DELETE FROM t WHERE id = 4;
+UPDATE t SET v = 1 WHERE id = 5;
+UPDATE t SET v = v WHERE id = 6;
+FETCH 4 FROM c;
+FETCH 4 FROM d;
+ROLLBACK;
+SELECT static_turns();
+SELECT lock, turns(lock) FROM unnest('{KEY SHARE,SHARE,NO KEY UPDATE,UPDATE}'::text[]) lock;
+-- a protocol that locks what is read for SHARE alone
+SET rdmacc.protocol = nowait;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, v FROM t ORDER BY id FOR SHARE;
+FETCH 2 FROM c;
+DELETE FROM t WHERE id = 3;
+UPDATE t SET v = 100 WHERE id = 5;
+FETCH 4 FROM c;
+ROLLBACK;
+SELECT static_turns();
+SELECT lock, turns(lock) FROM unnest('{KEY SHARE,SHARE,NO KEY UPDATE,UPDATE}'::text[]) lock;
+RESET rdmacc.protocol;
+SELECT v, count(*) FROM t GROUP BY v ORDER BY v;
+DROP FUNCTION turns, static_turns;
+DROP TABLE t;

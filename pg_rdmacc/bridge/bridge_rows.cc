@@ -39,6 +39,16 @@ using rdmacc::bridge::view;
 
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out) {
   CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr);
+  if (do_at_once([=](rdmacc::Session& session) -> std::optional<Status> {
+        rdmacc::RowView row;
+        const bool known = session.touched_engine() &&
+                           session.read_own_sets(table, view(key), row, visible_before);
+        if (!known) return std::nullopt;
+        *out = bridge_row(row);
+        return Status();
+      })) {
+    return;
+  }
   start([=](rdmacc::Session& session) {
     rdmacc::RowView row;
     Status status = session.get(table, view(key), row, visible_before);

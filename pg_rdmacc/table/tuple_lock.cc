@@ -105,7 +105,10 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
   const TM_Result read = read_row(rel, &handle, snapshot, lock, wait_policy, tmfd, &row);
   if (read == TM_Deleted) return gone(&row_tid, tmfd);
   if (read != TM_Ok) return read;
-  if (lock != rdmacc::RowLockMode::kNone && written_since(rel, &handle, &row)) {
+  /* Of what a query has asked for; triggers and ON CONFLICT have looked themselves. */
+  const bool may_be_written =
+      lock != rdmacc::RowLockMode::kNone || (asked_for && bridge_txn_has_writes());
+  if (may_be_written && written_since(rel, &handle, &row)) {
     tmfd->ctid = row_tid;
     tmfd->xmax = InvalidTransactionId;
     tmfd->cmax = cid;
