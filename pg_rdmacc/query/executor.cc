@@ -67,14 +67,16 @@ bool meets_rows_once(const QueryDesc* query) {
          !changes(modify, by_index ? INDEX_ATTR_BITMAP_ALL : INDEX_ATTR_BITMAP_PRIMARY_KEY);
 }
 
-/* A query that starts to modify while no other does: older marks are not needed any more. Its own
- * are, where something else of the transaction may come to its rows: a query around it, a cursor
- * that is older. */
+/* A query that starts to modify while no other does: marks of older commands are not needed any
+ * more. Its own are, where something else of the transaction may come to its rows: a query around
+ * it, a cursor that is older, or, of one that returns rows, a query that begins before its portal
+ * has ended. */
 void begin_modifying(const QueryDesc* query, const QueryDesc* outer) {
   if (!modifies(query)) return;
   CHECK(modifying_depth >= 0);
-  if (modifying_depth++ == 0) rdmacc_write_marks_forget();
-  const bool alone = modifying_depth == 1 && outer == nullptr && !rdmacc_other_queries_open();
+  if (modifying_depth++ == 0) rdmacc_write_marks_forget_before(query->estate->es_output_cid);
+  const bool alone = modifying_depth == 1 && outer == nullptr && !rdmacc_other_queries_open() &&
+                     !query->plannedstmt->hasReturning;
   rdmacc_write_marks_want(!alone || !meets_rows_once(query));
 }
 

@@ -32,8 +32,9 @@ Mark few_marks[kFew];
 int few_marks_used;
 Write few_writes[kFew];
 int few_writes_used;
-HTAB* marks;          /* all of them, where they are more than a few */
-MemoryContext memory; /* of the marks, and of further writes; NULL: there is none */
+CommandId newest_command; /* of the marks */
+HTAB* marks;              /* all of them, where they are more than a few */
+MemoryContext memory;     /* of the marks, and of further writes; NULL: there is none */
 
 MemoryContext memory_of_marks(void) {
   CHECK(TopTransactionContext != nullptr);
@@ -105,6 +106,14 @@ Write* live_write(Mark* mark) {
   return mark->newest;
 }
 
+void forget(void) {
+  if (memory != nullptr) MemoryContextDelete(memory);
+  memory = nullptr;
+  marks = nullptr;
+  few_marks_used = few_writes_used = 0;
+  newest_command = FirstCommandId;
+}
+
 /* The row that was updated last, until another is inserted; by its table and key. */
 Oid updated_relation;
 StringInfoData updated_key;
@@ -126,6 +135,7 @@ void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
     mark->newest = write = made;
   }
   write->command = command;
+  newest_command = Max(newest_command, command);
 }
 
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at) {
@@ -145,11 +155,8 @@ bool rdmacc_write_marks_want(bool wanted) {
   return before;
 }
 
-void rdmacc_write_marks_forget(void) {
-  if (memory != nullptr) MemoryContextDelete(memory);
-  memory = nullptr;
-  marks = nullptr;
-  few_marks_used = few_writes_used = 0;
+void rdmacc_write_marks_forget_before(CommandId command) {
+  if (few_marks_used > 0 && newest_command < command) forget();
 }
 
 void rdmacc_note_updated(Relation relation, BridgeBytes key) {
@@ -172,4 +179,4 @@ bool rdmacc_wrote_by_update(Relation relation, BridgeBytes key) {
          memcmp(updated_key.data, key.data, key.size) == 0;
 }
 
-const RdmaccTransactionPart rdmacc_write_marks_part = {.forget = rdmacc_write_marks_forget};
+const RdmaccTransactionPart rdmacc_write_marks_part = {.forget = forget};

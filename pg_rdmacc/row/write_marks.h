@@ -2,8 +2,10 @@
  * has already changed is found out (TM_SelfModified). The engine's write set cannot tell an update
  * that left a row as it was from none.
  *
- * A mark matters only while a command that could meet the row again is running, hence marks are
- * dropped when the outermost modifying query of a transaction begins. */
+ * A mark matters only while a command that could meet the row again is running, hence marks of
+ * commands before its own are dropped when the outermost modifying query of a transaction begins.
+ * Two queries have one command's number where the first is not ended as a statement is: a cursor of
+ * UPDATE … RETURNING, or a portal of which the client has asked for some rows. */
 #pragma once
 #include "pg_rdmacc/xact/transaction_part.h"
 
@@ -20,7 +22,8 @@ bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command,
  * once, as long as no query runs within it. Returns what held before. */
 bool rdmacc_write_marks_want(bool wanted);
 
-void rdmacc_write_marks_forget(void);
+/* Those of commands before this one. */
+void rdmacc_write_marks_forget_before(CommandId command);
 
 /* A row was just updated; or one was inserted. */
 void rdmacc_note_updated(Relation relation, BridgeBytes key);
