@@ -115,3 +115,39 @@ INSERT INTO parted SELECT i + 1000 * j, 0 FROM generate_series(0, 2) j, generate
 SELECT tableoid::regclass, count(*), sum(v) FROM parted GROUP BY 1 ORDER BY 1;
 DROP TABLE parted;
 DROP FUNCTION count_one;
+
+-- Updates that change nothing are suppressed, in tables without text, too, and where it is NULL.
+CREATE TABLE numbers (id int PRIMARY KEY, n int, d date) USING rdmacc;
+CREATE TABLE texts (id int PRIMARY KEY, v text) USING rdmacc;
+CREATE TABLE loose (n int, b bool) USING rdmacc;
+INSERT INTO numbers VALUES (1, 1, '2001-01-01'), (2, 2, NULL), (3, NULL, NULL);
+INSERT INTO texts VALUES (1, 'one'), (2, NULL), (3, '');
+INSERT INTO loose VALUES (1, true), (2, NULL), (NULL, NULL);
+CREATE TRIGGER suppress BEFORE UPDATE ON numbers
+  FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+CREATE TRIGGER suppress BEFORE UPDATE ON texts
+  FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+CREATE TRIGGER suppress BEFORE UPDATE ON loose
+  FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+UPDATE numbers SET n = n RETURNING *;
+UPDATE numbers SET n = 2 WHERE n < 3 RETURNING *;
+UPDATE numbers SET n = 2, d = NULL WHERE id = 2 RETURNING *;
+UPDATE numbers SET n = 3 WHERE id = 3 RETURNING *;
+UPDATE texts SET v = v RETURNING *;
+UPDATE texts SET v = coalesce(v, '') RETURNING *;
+UPDATE texts SET v = NULL WHERE id > 1 RETURNING *;
+UPDATE texts SET v = NULL RETURNING *;
+UPDATE texts SET v = NULL RETURNING *;
+UPDATE loose SET b = b RETURNING *;
+UPDATE loose SET b = true WHERE n IS NOT NULL RETURNING *;
+-- of rows that the transaction has written itself, through a cursor, and in place of an insert
+BEGIN;
+UPDATE numbers SET n = 7 WHERE id = 1 RETURNING *;
+UPDATE numbers SET n = 7 WHERE id < 3 RETURNING *;
+DECLARE c CURSOR FOR SELECT * FROM numbers WHERE id = 1;
+FETCH c;
+UPDATE numbers SET n = 7 WHERE CURRENT OF c RETURNING *;
+INSERT INTO numbers VALUES (1, 7), (2, 8) ON CONFLICT (id) DO UPDATE SET n = excluded.n RETURNING *;
+COMMIT;
+SELECT * FROM numbers ORDER BY id;
+DROP TABLE numbers, texts, loose;

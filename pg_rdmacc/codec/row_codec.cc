@@ -190,6 +190,16 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
   return tuple;
 }
 
+void rdmacc_row_note_widths(HeapTuple tuple, TupleDesc descriptor) {
+  const int count =
+      Min(static_cast<int>(HeapTupleHeaderGetNatts(tuple->t_data)), descriptor->natts);
+  for (int i = 0; i < count; i++) {
+    const bool varies = TupleDescAttr(descriptor, i)->attlen < 0;
+    if (varies && !heap_attisnull(tuple, i + 1, descriptor)) return;
+  }
+  tuple->t_data->t_infomask &= static_cast<uint16>(~HEAP_HASVARWIDTH);
+}
+
 void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple) {
   CHECK(bytes->data != nullptr && tuple != nullptr);
   const RowParts parts = parts_of(row);

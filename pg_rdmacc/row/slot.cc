@@ -14,6 +14,8 @@ void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow*
   const MemoryContext previous = MemoryContextSwitchTo(slot->tts_mcxt);
   HeapTuple tuple = rdmacc_row_decode(row->row);
   MemoryContextSwitchTo(previous);
+  /* suppress_redundant_updates_trigger() compares it with one that PostgreSQL has made. */
+  if (relation->trigdesc != nullptr) rdmacc_row_note_widths(tuple, RelationGetDescr(relation));
   if (tid != nullptr) tuple->t_self = *tid;
   tuple->t_tableOid = RelationGetRelid(relation);
   if (TTS_IS_HEAPTUPLE(slot)) {
