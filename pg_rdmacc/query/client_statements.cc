@@ -312,13 +312,24 @@ void rdmacc_note_partial_query(const QueryDesc* query) {
   rdmacc_journal_spoil();
 }
 
+namespace {
+
+/* A portal that is bound for later, or whose rows are there already. PostgreSQL's function leaves
+ * a scan of its table open when it finds one, of which the commit would warn; no other scan is open
+ * where a statement of the client's begins. */
+bool portals_are_ready(void) {
+  if (ThereAreNoReadyPortals()) return false;
+  AtEOSubXact_HashTables(false, GetCurrentTransactionNestLevel());
+  return true;
+}
+
+}  // namespace
+
 void rdmacc_note_client_query(void) {
   began = true;
   if (!rdmacc_journal_is_open()) return;
-  /* A portal that the transaction has begun to read, or that is bound for later. PostgreSQL's
-   * function leaves a scan of its table open when it finds one, and finds held cursors, which are
-   * no query any more. */
-  if (rdmacc_other_queries_open() || (!rdmacc_holds_cursors() && !ThereAreNoReadyPortals())) {
+  /* What the transaction has begun to read, or may still. Held cursors are no query any more. */
+  if (rdmacc_other_queries_open() || (!rdmacc_holds_cursors() && portals_are_ready())) {
     rdmacc_journal_spoil();
   }
 }
