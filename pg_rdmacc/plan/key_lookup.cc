@@ -132,8 +132,12 @@ TupleTableSlot* access_next(ScanState* state) {
   TupleTableSlot* slot = state->ss_ScanTupleSlot;
   ExprContext* context = state->ps.ps_ExprContext;
   if (!lookup->fetched) fetch(lookup);
-  while (lookup->next < lookup->count) {
-    const size_t at = lookup->next++;
+  const int64 count = static_cast<int64>(lookup->count);
+  const bool back = ScanDirectionIsBackward(state->ps.state->es_direction);
+  while (lookup->place != (back ? -1 : count)) {
+    lookup->place += back ? -1 : 1;
+    if (lookup->place < 0 || lookup->place == count) break;
+    const auto at = static_cast<size_t>(lookup->place);
     const BridgeRow* row = &lookup->rows[at];
     if (!row->found) continue;
     note_node(lookup, row->node);
@@ -257,6 +261,7 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   lookup->memory =
       AllocSetContextCreate(estate->es_query_cxt, "rdmacc key lookup", ALLOCSET_SMALL_SIZES);
   initStringInfo(&lookup->key);
+  lookup->place = -1;
   leave_state(lookup, estate, lthird_oid(flags));
   rdmacc_override_all_indexes(node->ss.ss_currentRelation);
 }
@@ -283,7 +288,8 @@ void rdmacc_lookup_rescan(CustomScanState* node) {
   MemoryContextReset(lookup->memory);
   lookup->rows = nullptr;
   lookup->keys = nullptr;
-  lookup->count = lookup->next = 0;
+  lookup->count = 0;
+  lookup->place = -1;
   lookup->fetched = false;
   ExecScanReScan(&node->ss);
 }

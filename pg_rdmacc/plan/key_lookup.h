@@ -31,7 +31,7 @@ typedef struct RdmaccKeyLookup {
   BridgeRow* rows;
   BridgeBytes* keys;
   size_t count;
-  size_t next;
+  int64 place; /* of the row that was returned last; -1: before all, count: behind them */
   bool started; /* handles has begun */
   bool fetched;
   uint32 table;

@@ -105,7 +105,7 @@ Path* rdmacc_key_lookup_path(PlannerInfo* root, const IndexPath* path,
   lookup->path.parallel_safe = false;
   lookup->path.parallel_aware = false;
   lookup->path.pathkeys = NIL;
-  lookup->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+  lookup->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
   lookup->custom_private =
       list_make5(match->values, match->clauses, match->restrictions, match->types,
                  list_make4_oid(path->indexinfo->indexoid, static_cast<Oid>(match->is_array),
