@@ -46,7 +46,7 @@ BEGIN
   END LOOP;
 END $$;
 SELECT counts('SELECT * FROM line l JOIN item i ON i.id = l.item');
-SELECT counts('SELECT * FROM line l LEFT JOIN item i ON i.id = l.item LIMIT 1');
+SELECT counts('SELECT * FROM line l LEFT JOIN item i ON i.id = l.item WHERE l.item <= 2000 LIMIT 1');
 SELECT counts('SELECT * FROM (SELECT * FROM line ORDER BY no) l LEFT JOIN item i ON i.id = l.no LIMIT 5');
 SELECT counts('SELECT * FROM line l JOIN item i ON i.id = l.item WHERE l.item IS NULL');
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT json) SELECT i.w FROM line l JOIN item i ON i.id = l.item;
