@@ -164,6 +164,23 @@ bool leaves_nothing_for_commit(const Node* statement) {
   }
 }
 
+/* Also what object_access.cc does not hear of: TRUNCATE, REINDEX, GRANT, COMMENT, triggers that are
+ * switched off. Its commit is that of the rows beside it. */
+bool changes_catalog(Node* node) {
+  switch (nodeTag(node)) {
+    case T_NotifyStmt:
+    case T_TruncateStmt:
+    case T_ReindexStmt:
+      return true;
+    case T_PrepareStmt: /* what these execute comes by itself */
+    case T_ExecuteStmt:
+    case T_ExplainStmt:
+      return false;
+    default:
+      return GetCommandLogLevel(node) == LOGSTMT_DDL;
+  }
+}
+
 void run(PlannedStmt* statement, const char* text, bool read_only_tree,
          ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* environment,
          DestReceiver* destination, QueryCompletion* completion) {
@@ -198,10 +215,11 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   }
   /* Statements that commit by themselves may free their own tree. */
   const bool looks_after = looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt);
+  const bool changes = changes_catalog(statement->utilityStmt);
   const char* imported = imported_snapshot(statement->utilityStmt);
   run(statement, text, read_only_tree, context, params, environment, destination, completion);
   if (imported != nullptr) rdmacc_snapshot_is_imported(imported);
-  if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
+  if (changes && IsTransactionState()) rdmacc_note_catalog_write();
   if (tag == T_DropdbStmt) rdmacc_note_dropped_database();
   if (looks_after) after(statement->utilityStmt);
 }

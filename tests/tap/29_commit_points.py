@@ -72,6 +72,23 @@ def rows_of_both_kinds(box):
     verify(box, "rows of both kinds")
 
 
+def changes_of_the_catalog(box):
+    """What is neither a row nor the definition of a table goes with the rows, too."""
+    box.psql("CREATE TABLE moved (id int PRIMARY KEY) USING heap;"
+             "INSERT INTO moved SELECT generate_series(1, 100)")
+    for number, (statement, state) in enumerate((
+            ("TRUNCATE moved", "SELECT count(*) FROM moved"),
+            ("GRANT SELECT ON moved TO public",
+             "SELECT relacl FROM pg_class WHERE oid = 'moved'::regclass"),
+            ("COMMENT ON TABLE moved IS 'with rows'", "SELECT obj_description('moved'::regclass)"),
+            ("REINDEX TABLE moved", "SELECT pg_relation_filenode('moved_pkey')")), 250):
+        before = box.psql(state)
+        kill_at(box, "recorded", "occ", f"INSERT INTO ours VALUES ({number}, 0); {statement};")
+        equal((box.psql(f"SELECT count(*) FROM ours WHERE id = {number}"),
+               box.psql(state) != before), ("1", True), statement)
+    box.psql("DROP TABLE moved; DELETE FROM ours WHERE id >= 250")
+
+
 def start_again(box, session):
     outage.kill_everything(box)
     session.close()
@@ -106,6 +123,6 @@ def checkpoint_waits_for_rows_under_way(box):
         equal(box.psql(f"SELECT v FROM ours WHERE id = {number}"), "7", f"{protocol}: its row")
 
 
-run(set_up, rows_alone, rows_of_both_kinds, what_a_reader_was_told_is_on_disk,
+run(set_up, rows_alone, rows_of_both_kinds, changes_of_the_catalog, what_a_reader_was_told_is_on_disk,
     checkpoint_waits_for_rows_under_way,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})

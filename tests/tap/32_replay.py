@@ -224,6 +224,13 @@ def blocks_that_change_the_catalog(box):
     _, said, _ = loses_at_commit(box, f"{block}SELECT v < 100 FROM t WHERE id = 6;\n{WRITE}")
     matches("40001", said, "its conflict")
     equal(box.psql("SELECT count(*) FROM pg_class WHERE relname = 'made'"), "0", "its table")
+    box.psql("CREATE TABLE emptied (id int) USING heap; INSERT INTO emptied VALUES (1)")
+    for change in ("TRUNCATE emptied", "COMMENT ON TABLE emptied IS 'lost'"):
+        _, said, _ = loses_at_commit(box, f"{change};\nSELECT v < 100 FROM t WHERE id = 6;\n{WRITE}")
+        matches("40001", said, change)
+    equal(box.psql("SELECT count(*), obj_description('emptied'::regclass) IS NULL FROM emptied"),
+          "1|t", "what is left of that")
+    box.psql("DROP TABLE emptied")
 
 
 def savepoints_of_an_attempt_that_failed_are_gone(box):
