@@ -81,9 +81,8 @@ void BlockPool::fetch(NodeId node, uint32_t unit_bytes, uint32_t count, VerbCoun
   stock.asking = false;
   if (!status.ok()) stock.ask_again_us = worker_.endpoint().now_us() + kAskAgainUs;
   // A node that gives fewer is short of memory.
-  const auto most =
-      static_cast<uint32_t>(std::min<uint64_t>(kStockBytesMax / unit_bytes, kBlocksMax));
-  stock.ask_for = std::min(got.size() < count ? kBlocksMin : 2 * stock.ask_for, std::max(most, 1u));
+  stock.ask_for =
+      std::min(got.size() < count ? kBlocksMin : 2 * stock.ask_for, most_of(unit_bytes));
   if (stock.node_incarnation != incarnation) return;
   stock.blocks.insert(stock.blocks.end(), got.begin(), got.end());
 }
@@ -108,13 +107,22 @@ Status BlockPool::reserve(NodeId node, uint32_t unit_bytes, uint32_t count,
   return status;
 }
 
-void BlockPool::give_back(VerbCounters& counters) {
+uint32_t BlockPool::most_of(uint32_t unit_bytes) {
+  const uint64_t most = std::min<uint64_t>(kStockBytesMax / unit_bytes, kBlocksMax);
+  return std::max(static_cast<uint32_t>(most), 1u);
+}
+
+void BlockPool::give_back_beyond(bool all, VerbCounters& counters) {
+  if (!all && own_ != nullptr) return;  // a request to itself (take_from())
   std::vector<StorageClient::FreeRequest> freed;
   for (Stock& known : stocks_) {
     Stock& stock = stock_of(known.node, known.unit_bytes);
-    for (const GlobalAddress block : stock.blocks) freed.push_back({block, FreeKind::kOverflow});
-    stock.blocks.clear();
-    stock.ask_for = kBlocksMin;
+    const size_t kept = all ? 0 : most_of(stock.unit_bytes);
+    while (stock.blocks.size() > kept) {
+      freed.push_back({stock.blocks.back(), FreeKind::kOverflow});
+      stock.blocks.pop_back();
+    }
+    if (all) stock.ask_for = kBlocksMin;
   }
   if (freed.empty()) return;
   // Those of a node that is away are freed when this worker has gone.

@@ -34,9 +34,12 @@ class BlockPool {
   // One that nothing names nor ever will.
   void put_back(const Taken& taken);
 
+  // What it keeps beyond what it would ask for goes back to the nodes: of a transaction that has
+  // not used what it had taken. Yields.
+  void give_back_surplus(VerbCounters& counters) { give_back_beyond(false, counters); }
   // All that it keeps goes back to the nodes: when the worker ends, or memory is used up. Yields.
   // What is on its way is not waited for; end_asking() does, for `us_max` at most.
-  void give_back(VerbCounters& counters);
+  void give_back(VerbCounters& counters) { give_back_beyond(true, counters); }
   void end_asking(uint64_t us_max);
 
  private:
@@ -61,6 +64,8 @@ class BlockPool {
   Stock& stock_of(NodeId node, uint32_t unit_bytes);
   Status reserve(NodeId node, uint32_t unit_bytes, uint32_t count, std::vector<GlobalAddress>& got,
                  VerbCounters& counters);
+  static uint32_t most_of(uint32_t unit_bytes);
+  void give_back_beyond(bool all, VerbCounters& counters);
   bool may_ask(const Stock& stock) const;
   void ask(Stock& stock, VerbCounters& counters);
   void ask_ahead(Stock& stock);

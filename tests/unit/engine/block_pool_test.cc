@@ -124,6 +124,28 @@ TEST_P(BlockPoolTest, AnAbortedCommitLeavesItsBlockToTheNext) {
   as_other([&] { EXPECT_EQ(read(other_, "a"), long_row(1)); });
 }
 
+// Of many rows the worker keeps no more than it would ask for: others want the rest.
+TEST_P(BlockPoolTest, AnAbortedCommitOfManyLeavesAFew) {
+  if (protocol() != Protocol::kOcc) return;
+  constexpr int kRows = 1'500;
+  constexpr size_t kKeptMax = 256;  // of one size and node
+  as_one([&] { write(one_, "b", 0); });
+  as_other([&] {
+    RowView row;
+    ASSERT_TRUE(other_.begin(options()).ok());
+    ASSERT_TRUE(other_.get(table_, "b", row).ok());
+    for (int i = 0; i < kRows; ++i) {
+      ASSERT_TRUE(other_.insert(table_, "key " + std::to_string(i), long_row(i)).ok());
+    }
+  });
+  as_one([&] { write(one_, "b", 1); });
+  as_other([&] { EXPECT_EQ(other_.commit().code(), Code::kAborted); });
+  as_one([&] { let_nodes_free(one_); });
+  EXPECT_LE(blocks(), there_.topology().nodes * kKeptMax + blocks_of_rows_max(1));
+  as_other([&] { write(other_, "key 1", 2); });
+  as_one([&] { EXPECT_EQ(read(one_, "key 1"), long_row(2)); });
+}
+
 TEST_P(BlockPoolTest, WhatIsReplacedIsFreed) {
   as_other([&] {
     for (int version = 0; version < 200; ++version) write(other_, "a", version);
