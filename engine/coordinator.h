@@ -16,7 +16,7 @@ class TxnObserver;
 
 struct EngineOptions {
   uint32_t replicas = 0;                           // backups of each partition's log
-  uint64_t write_set_bytes_max = 256ull << 20;     // kNoSpace beyond
+  uint64_t write_set_bytes_max = 256ull << 20;     // kWriteSetFull beyond
   uint32_t location_cache_entries = 64 * 1024;     // used where verbs are posted; 0: none
   uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
   // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.

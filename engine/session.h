@@ -31,7 +31,7 @@
 //
 // A Status of Code::kAborted (reason_of(status) says why), kUnavailable, kCancelled, kTimeout or
 // kNoSpace means that the transaction cannot go on: call abort(), then perhaps try again.
-// kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was.
+// kDuplicateKey, kNotFound, kTooLarge, kWriteSetFull and kInvalidArgument leave it as it was.
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
 // of the same (engine/txn/transaction/restart.h): it keeps its age where the protocol goes by age,

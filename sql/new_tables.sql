@@ -50,6 +50,21 @@ SET rdmacc.protocol = occ;
 SET client_min_messages = warning;
 SET default_table_access_method = rdmacc;
 COPY made FROM PROGRAM 'seq -f %.0f,row 1 20000' (FORMAT csv);
+-- Within a savepoint it takes back what it has written, and no more.
+BEGIN;
+INSERT INTO made VALUES (1, 'before');
+SAVEPOINT a;
+INSERT INTO made SELECT g, repeat('x', 300) FROM generate_series(2, 9000) g;
+ROLLBACK TO a;
+SELECT * FROM made;
+DO $$ BEGIN
+  INSERT INTO made SELECT g, repeat('x', 300) FROM generate_series(2, 9000) g;
+EXCEPTION WHEN out_of_memory THEN INSERT INTO made VALUES (2, 'refused');
+END $$;
+UPDATE made SET t = t || '!';
+COMMIT;
+SELECT * FROM made ORDER BY id;
+DELETE FROM made;
 CREATE TABLE many AS SELECT g AS id, repeat('x', 100) AS t FROM generate_series(1, 20000) g;
 ALTER TABLE many ADD PRIMARY KEY (id);
 CREATE INDEX many_t ON many (t, id);

@@ -79,6 +79,7 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                       errhint("Transactions of another protocol are under way; see "
                               "rdmacc.gate_timeout and lock_timeout.")));
     case rdmacc::Code::kNoSpace:
+    case rdmacc::Code::kWriteSetFull:
       ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("%s: out of space", action),
                       errdetail_internal("%s", error->message),
                       errhint("See rdmacc.node_memory and rdmacc.max_write_set.")));

@@ -8,12 +8,13 @@ namespace rdmacc {
 // What became of an operation: the code of a Status (status.h).
 enum class Code : uint8_t {
   kOk,
-  kAborted,      // conflict: retry the transaction; detail() is an AbortReason
-  kCancelled,    // the user cancelled the wait
-  kTimeout,      // a bounded wait ended (gate_timeout)
-  kUnavailable,  // a node died or was restarted; the outcome of the step is unknown
-  kNoSpace,      // node memory, log, write set or a pool is used up
-  kTooLarge,     // row or key longer than the limit
+  kAborted,       // conflict: retry the transaction; detail() is an AbortReason
+  kCancelled,     // the user cancelled the wait
+  kTimeout,       // a bounded wait ended (gate_timeout)
+  kUnavailable,   // a node died or was restarted; the outcome of the step is unknown
+  kNoSpace,       // node memory, log or a pool is used up
+  kWriteSetFull,  // nothing of the write has happened, and the transaction may go on
+  kTooLarge,      // row or key longer than the limit
   kDuplicateKey,
   kNotFound,
   kInvalidArgument,

@@ -19,6 +19,8 @@ const char* code_name(Code code) {
       return "unavailable";
     case Code::kNoSpace:
       return "no space";
+    case Code::kWriteSetFull:
+      return "write set full";
     case Code::kTooLarge:
       return "too large";
     case Code::kDuplicateKey:

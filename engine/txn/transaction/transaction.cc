@@ -177,7 +177,7 @@ KeyState& Transaction::touch_unchecked(TableId table, std::string_view key) {
 namespace {
 
 [[gnu::cold]] Status too_much_written(uint64_t bytes_max) {
-  return Status(Code::kNoSpace, "the transaction's write set is larger than " +
+  return Status(Code::kWriteSetFull, "the transaction's write set is larger than " +
                                     std::to_string(bytes_max) + " bytes");
 }
 
