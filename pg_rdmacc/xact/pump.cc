@@ -33,7 +33,12 @@ bool give_up(void) {
   rdmacc_doom(&error);
   bridge_detach_uncleanly();
   rdmacc_note_doubt();
-  if (!proc_exit_inprogress) kill(MyProcPid, SIGTERM);
+  if (proc_exit_inprogress) return false;
+  ereport(WARNING, (errcode(ERRCODE_CONNECTION_EXCEPTION),
+                    errmsg("the session ends, since an rdmacc node does not answer"),
+                    errdetail("What the node was asked for can be taken back by it alone."),
+                    errhint("rdmacc.stat_nodes shows which nodes answer.")));
+  kill(MyProcPid, SIGTERM);
   return false;
 }
 
