@@ -262,7 +262,13 @@ void Gate::leave(GateEntry& entry) {
 
 Result<ProtocolId> Gate::open_protocol(VerbCounters& counters) {
   GateLine gate;
-  RDMACC_RETURN_IF_ERROR(snapshot(&gate, nullptr, counters));
+  if (worker_.scheduler().mapped() != nullptr) {  // needs no memory that is registered
+    DoorbellBatch batch(worker_.scheduler(), counters);
+    batch.read(gate_address(), &gate, sizeof(gate));
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+  } else {
+    RDMACC_RETURN_IF_ERROR(snapshot(&gate, nullptr, counters));
+  }
   const GateWord word = GateWord::unpack(gate.word);
   return word.open == 0 ? kNoProtocol : static_cast<ProtocolId>(word.open - 1);
 }

@@ -1,6 +1,7 @@
 // The rows, scans and tables of engine_bridge.h.
 #include <algorithm>
-#include <vector>
+#include <boost/container/small_vector.hpp>
+#include <span>
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
 #include "rdma/base/check.h"
@@ -69,10 +70,11 @@ void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count
                            uint32_t visible_before, bool to_write, BridgeRow* out) {
   CHECK(table != rdmacc::kNoTable && (count == 0 || (keys != nullptr && out != nullptr)));
   start([=](rdmacc::Session& session) {
-    std::vector<std::string_view> views(count);
+    boost::container::small_vector<std::string_view, 4> views(count);
     std::transform(keys, keys + count, views.begin(), view);
-    std::vector<rdmacc::RowView> rows(count);
-    Status status = session.get_many(table, views, rows, visible_before, to_write);
+    boost::container::small_vector<rdmacc::RowView, 4> rows(count);
+    Status status = session.get_many(table, std::span(views.data(), count),
+                                     std::span(rows.data(), count), visible_before, to_write);
     std::transform(rows.begin(), rows.end(), out, bridge_row);
     return status;
   });

@@ -10,6 +10,7 @@ namespace {
 constexpr uint32 kHandlesInitial = 8;
 constexpr int64 kBlocksInitial = 64;
 constexpr Size kSmallKeyBytes = 256;
+constexpr int kSmallBlocks = 8; /* as many as a block of a few statements wants */
 
 /* Most transactions name a row or a few, of a scan and of what it writes: for them no hash table
  * and no memory context is made. Each is the block of one stream at a time, whichever wants one
@@ -20,7 +21,7 @@ struct SmallBlock {
   char keys[kSmallKeyBytes];
   Size key_bytes; /* of `keys` that are in use */
   bool in_use;
-} small_blocks[2];
+} small_blocks[kSmallBlocks];
 
 HTAB* blocks; /* all others, by number; in TopTransactionContext, as are the contexts of all */
 BlockNumber next_number;
