@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -83,12 +84,21 @@ bool rdmacc_tuple_tid_valid(TableScanDesc scan, ItemPointer tid) {
  * transaction may have written since. Another one names it as of the scan's own command, for
  * whatever asks for the row that is replaced. */
 void rdmacc_tuple_get_latest_tid(TableScanDesc scan, ItemPointer tid) {
+  const QueryDesc* query = rdmacc_running_query();
+  const bool writes =
+      query != nullptr && (query->operation == CMD_UPDATE || query->operation == CMD_DELETE);
+  if (!writes) return; /* currtid2() */
   CHECK(IsMVCCSnapshot(scan->rs_snapshot));
   RdmaccHandle handle = *rdmacc_handle_get(tid, scan->rs_rd);
+  /* The new handle may take the place of the old one's block. */
+  auto* key = static_cast<char*>(palloc(handle.key.size));
+  memcpy(key, handle.key.data, handle.key.size);
+  handle.key.data = key;
   handle.visible_before = scan->rs_snapshot->curcid;
   handle.row = {};
   const bool keep = scan->rs_rd->trigdesc != nullptr;
   rdmacc_handle_assign(rdmacc_handle_write_stream(keep), &handle, tid);
+  pfree(key);
 }
 
 bool rdmacc_tuple_satisfies_snapshot(Relation rel, TupleTableSlot* slot, Snapshot snapshot) {
