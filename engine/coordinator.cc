@@ -41,13 +41,15 @@ void SessionPump::start(std::function<Status()> command) {
   CHECK(!busy_);
   CHECK(command != nullptr);
   busy_ = true;
-  const bool spawned =
-      coordinator_.worker().scheduler().spawn([this, command = std::move(command)] {
-        result_ = command();
-        busy_ = false;
-      });
+  command_ = std::move(command);
+  const bool spawned = coordinator_.worker().scheduler().spawn([this] {
+    const std::function<Status()> begun = std::exchange(command_, nullptr);
+    result_ = begun();
+    busy_ = false;
+  });
   if (!spawned) {
     busy_ = false;
+    command_ = nullptr;
     result_ = Status(Code::kNoSpace, "no coroutine is free");
   }
 }

@@ -31,7 +31,7 @@
 //
 // A Status of Code::kAborted (reason_of(status) says why), kUnavailable, kCancelled, kTimeout or
 // kNoSpace means that the transaction cannot go on: call abort(), then perhaps try again.
-// kDuplicateKey, kNotFound, kTooLarge, kWriteSetFull and kInvalidArgument leave it as it was.
+// kDuplicateKey, kNotFound, kTooLarge, kInvalidArgument: as it was; kWriteSetFull: rollback_to().
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
 // of the same (engine/txn/transaction/restart.h): it keeps its age where the protocol goes by age,
@@ -392,6 +392,7 @@ class SessionPump {
 
  private:
   Coordinator& coordinator_;
+  std::function<Status()> command_;  // that has not begun
   Status result_;
   bool busy_ = false;
 };

@@ -65,6 +65,18 @@ UPDATE made SET t = t || '!';
 COMMIT;
 SELECT * FROM made ORDER BY id;
 DELETE FROM made;
+-- So it does where an index's entries have filled it.
+CREATE TABLE entries (id int PRIMARY KEY, k int UNIQUE);
+BEGIN;
+INSERT INTO entries VALUES (0, 0);
+SAVEPOINT a;
+INSERT INTO entries SELECT g, g FROM generate_series(1, 20000) g;
+ROLLBACK TO a;
+INSERT INTO entries VALUES (1, 1);
+COMMIT;
+SELECT * FROM entries ORDER BY k;
+SELECT * FROM rdmacc.verify('entries');
+DROP TABLE entries;
 CREATE TABLE many AS SELECT g AS id, repeat('x', 100) AS t FROM generate_series(1, 20000) g;
 ALTER TABLE many ADD PRIMARY KEY (id);
 CREATE INDEX many_t ON many (t, id);

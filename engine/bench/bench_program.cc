@@ -31,9 +31,9 @@ int report_failure(const Status& status) {
     return kExitInterrupted;
   }
   std::fprintf(stderr, "rdmacc_bench: %s\n", status.to_string().c_str());
-  const bool asked_too_much = status.code() == Code::kInvalidArgument ||
-                              status.code() == Code::kNoSpace ||
-                              status.code() == Code::kNoWorkerSlot;
+  const bool asked_too_much =
+      status.code() == Code::kInvalidArgument || status.code() == Code::kNoSpace ||
+      status.code() == Code::kWriteSetFull || status.code() == Code::kNoWorkerSlot;
   return asked_too_much ? kExitUsage : kExitFailed;
 }
 

@@ -96,12 +96,6 @@ Status make_by_command(Session& session, uint32_t index, WaitingIndex& waiting) 
   return status;
 }
 
-// Some of the changes are made, and all are forgotten: without the rest there is no going on.
-Status ends_unless_done(Status status) {
-  const bool full = status.code() == Code::kWriteSetFull;
-  return full ? Status(Code::kNoSpace, status.message()) : std::move(status);
-}
-
 }  // namespace
 
 Status flush_index(Session& session, uint32_t index) {
@@ -111,13 +105,13 @@ Status flush_index(Session& session, uint32_t index) {
   WaitingIndex waiting = std::move(found->second);
   waits.of_index.erase(found);
   waits.bytes -= waiting.memory();
-  return ends_unless_done(make_by_command(session, index, waiting));
+  return make_by_command(session, index, waiting);
 }
 
 Status flush_indexes(Session& session) {
   WaitingChanges waits = std::exchange(attached()->txn.waiting, {});
   for (auto& [index, waiting] : waits.of_index) {
-    RDMACC_RETURN_IF_ERROR(ends_unless_done(make_by_command(session, index, waiting)));
+    RDMACC_RETURN_IF_ERROR(make_by_command(session, index, waiting));
   }
   return Status();
 }
@@ -130,8 +124,7 @@ Status flush_indexes_to_commit(Session& session) {
   for (const auto& [index, waiting] : waits.of_index) count += waiting.changes.size();
   const LeafAccess access = count <= kLockedChangesMax ? LeafAccess::kLock : LeafAccess::kRead;
   for (auto& [index, waiting] : waits.of_index) {
-    RDMACC_RETURN_IF_ERROR(
-        ends_unless_done(make(session, index, waiting, waiting.changes, access)));
+    RDMACC_RETURN_IF_ERROR(make(session, index, waiting, waiting.changes, access));
   }
   return Status();
 }

@@ -55,10 +55,14 @@ void let_go(void) {
 
 }  // namespace
 
+bool rdmacc_savepoint_is_here(void) {
+  return savepoint_count > 0 &&
+         savepoints[savepoint_count - 1].nest == GetCurrentTransactionNestLevel();
+}
+
 void rdmacc_savepoint_before_write(void) {
   const int nest = GetCurrentTransactionNestLevel();
-  if (nest <= 1) return;
-  if (savepoint_count > 0 && savepoints[savepoint_count - 1].nest == nest) return;
+  if (nest <= 1 || rdmacc_savepoint_is_here()) return;
   CHECK(savepoint_count == 0 || savepoints[savepoint_count - 1].nest < nest);
   if (bridge_changes_wait()) {
     bridge_start_flush_indexes();

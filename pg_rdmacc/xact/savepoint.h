@@ -8,6 +8,10 @@ extern "C" {
 /* Before a write: makes a savepoint unless the current subtransaction has one. */
 void rdmacc_savepoint_before_write(void);
 
+/* True when the current subtransaction has one: all that it has written, and index changes that
+ * wait, are younger. */
+bool rdmacc_savepoint_is_here(void);
+
 /* True when a write made under `subtransaction` has since been rolled back to a savepoint. */
 bool rdmacc_subtransaction_aborted(SubTransactionId subtransaction);
 

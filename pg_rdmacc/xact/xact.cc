@@ -306,7 +306,9 @@ void rdmacc_xact_init(void) {
 void rdmacc_note_failed_command(void) {
   const BridgeError* error = bridge_error();
   if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
-  if (rdmacc_error_is_fatal(error->code)) {
+  /* What it has written, and of an index perhaps a part, goes with the savepoint if it has one. */
+  const bool half_done = error->code == rdmacc::Code::kWriteSetFull && !rdmacc_savepoint_is_here();
+  if (half_done || rdmacc_error_is_fatal(error->code)) {
     rdmacc_note_holder(error->held_by_another);
     rdmacc_doom(error);
   }

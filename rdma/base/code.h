@@ -13,7 +13,7 @@ enum class Code : uint8_t {
   kTimeout,       // a bounded wait ended (gate_timeout)
   kUnavailable,   // a node died or was restarted; the outcome of the step is unknown
   kNoSpace,       // node memory, log or a pool is used up
-  kWriteSetFull,  // nothing of the write has happened, and the transaction may go on
+  kWriteSetFull,  // what was written before stays: behind a savepoint the transaction may go on
   kTooLarge,      // row or key longer than the limit
   kDuplicateKey,
   kNotFound,
