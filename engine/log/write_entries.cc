@@ -8,7 +8,7 @@ namespace {
 
 template <typename Port>
 Status write_in_place(Port&& port, const RegionLayout& layout,
-                      std::span<const LogPlacement> placements) {
+                      std::span<const LogPlacement> placements, VerbCounters& counters) {
   LostNodes lost;
   for (const LogPlacement& placement : placements) {
     const uint64_t ring = layout.log_ring(placement.ring_of);
@@ -27,6 +27,7 @@ Status write_in_place(Port&& port, const RegionLayout& layout,
     port.forget_failure();
   }
   port.end_round();
+  counters.doorbells += placements.size() - 1;  // of each node
   return lost.any() ? DoorbellBatch::unreachable() : Status();
 }
 
@@ -39,7 +40,7 @@ Status write_log_entries(const RegionLayout& layout, std::span<const LogPlacemen
     CHECK(placement.head.incarnation != 0 && !placement.entry.empty());
   }
   if (scheduler.mapped() != nullptr) {
-    return write_in_place(MappedPort(scheduler, counters), layout, placements);
+    return write_in_place(MappedPort(scheduler, counters), layout, placements, counters);
   }
   DoorbellBatch batch(scheduler, counters);
   for (const LogPlacement& placement : placements) {

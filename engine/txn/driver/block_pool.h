@@ -34,8 +34,8 @@ class BlockPool {
   // One that nothing names nor ever will.
   void put_back(const Taken& taken);
 
-  // What it keeps beyond what it would ask for goes back to the nodes: of a transaction that has
-  // not used what it had taken. Yields.
+  // What it keeps beyond what it would ever ask for goes back to the nodes: of a transaction that
+  // has not used what it had taken. Yields.
   void give_back_surplus(VerbCounters& counters) { give_back_beyond(false, counters); }
   // All that it keeps goes back to the nodes: when the worker ends, or memory is used up. Yields.
   // What is on its way is not waited for; end_asking() does, for `us_max` at most.
