@@ -11,6 +11,7 @@
 #include <new>
 
 #include "rdma/base/check.h"
+#include "rdma/base/large_blocks.h"
 
 namespace rdmacc {
 namespace {
@@ -44,6 +45,7 @@ WorldMemory::WorldMemory()
     : arena_(static_cast<std::byte*>(map_memory(kArenaBytes))),
       kept_pages_(static_cast<std::byte*>(map_memory(kKeptPagesMax * kPage))) {
   CHECK(sysconf(_SC_PAGESIZE) == kPage);
+  LargeBlocks::get();  // a process has it once, whatever becomes of the world that asks first
   kept_.reserve(kKeptPagesMax);  // the signal handler must not allocate
   stack_t stack{};
   stack.ss_size = 64 * 1024;
