@@ -34,8 +34,8 @@ class BlockPool {
   // One that nothing names nor ever will.
   void put_back(const Taken& taken);
 
-  // What it keeps beyond what it would ever ask for goes back to the nodes: of a transaction that
-  // has not used what it had taken. Yields.
+  // Of a large transaction that has not used what it had taken: what goes beyond what the pool
+  // would ever ask for goes back to the nodes. A small one's stays for its next attempt. Yields.
   void give_back_surplus(VerbCounters& counters) { give_back_beyond(false, counters); }
   // All that it keeps goes back to the nodes: when the worker ends, or memory is used up. Yields.
   // What is on its way is not waited for; end_asking() does, for `us_max` at most.
@@ -47,6 +47,7 @@ class BlockPool {
   // From so many on, more are asked for when half of them are left.
   static constexpr uint32_t kAskAheadMin = 16;
   static constexpr uint64_t kStockBytesMax = 64 * 1024;
+  static constexpr uint64_t kSurplusBytesMax = 8 * kStockBytesMax;  // in a stock, after an abort
   static constexpr uint64_t kAskAgainUs = 100'000;
   static constexpr uint64_t kWaitUs = 5;
   static constexpr int kWaitsMax = 20'000;

@@ -314,7 +314,6 @@ void Transaction::abort() {
   void_log();
   note_failure(writes_.give_back_room(stage));
   release_locks(stage);
-  stage.engine.blocks.give_back_surplus(allocation_counters_);
   finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
 }
 

@@ -127,7 +127,7 @@ TEST_P(BlockPoolTest, AnAbortedCommitLeavesItsBlockToTheNext) {
 // Of many rows the worker keeps no more than it would ask for: others want the rest.
 TEST_P(BlockPoolTest, AnAbortedCommitOfManyLeavesAFew) {
   if (protocol() != Protocol::kOcc) return;
-  constexpr int kRows = 1'500;
+  constexpr int kRows = 6'000;
   constexpr size_t kKeptMax = 256;  // of one size and node
   as_one([&] { write(one_, "b", 0); });
   as_other([&] {
