@@ -125,6 +125,13 @@ UPDATE l SET balance = 0 WHERE CURRENT OF c RETURNING *;
 ROLLBACK TO s;
 UPDATE l SET balance = balance - 1 WHERE CURRENT OF c RETURNING *;
 COMMIT;
+-- the same in a query of another statement
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM l WHERE id = 4;
+FETCH c;
+UPDATE l SET balance = balance - 30 WHERE CURRENT OF c;
+WITH paid AS (UPDATE l SET note = 'paid' WHERE CURRENT OF c RETURNING *) SELECT * FROM paid;
+ROLLBACK;
 -- a row that was written before the cursor has come to it
 BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM l WHERE id = 3;

@@ -84,10 +84,7 @@ bool rdmacc_tuple_tid_valid(TableScanDesc scan, ItemPointer tid) {
  * transaction may have written since. Another one names it as of the scan's own command, for
  * whatever asks for the row that is replaced. */
 void rdmacc_tuple_get_latest_tid(TableScanDesc scan, ItemPointer tid) {
-  const QueryDesc* query = rdmacc_running_query();
-  const bool writes =
-      query != nullptr && (query->operation == CMD_UPDATE || query->operation == CMD_DELETE);
-  if (!writes) return; /* currtid2() */
+  if (!rdmacc_query_needs_handles(scan->rs_rd)) return; /* currtid2(): nothing is written */
   CHECK(IsMVCCSnapshot(scan->rs_snapshot));
   RdmaccHandle handle = *rdmacc_handle_get(tid, scan->rs_rd);
   /* The new handle may take the place of the old one's block. */
