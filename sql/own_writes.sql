@@ -58,7 +58,8 @@ CREATE TABLE t (id int PRIMARY KEY, a int) USING rdmacc;
 CREATE TABLE loose (id int, a int) USING rdmacc;
 INSERT INTO t SELECT i, 1 FROM generate_series(1, 6) i;
 INSERT INTO loose SELECT * FROM t;
-CREATE FUNCTION both_of(first text, second text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION both_of(first text, second text, meanwhile text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
   c1 refcursor;
   c2 refcursor;
@@ -68,23 +69,12 @@ BEGIN
   OPEN c1 FOR EXECUTE first;
   OPEN c2 FOR EXECUTE second;
   FETCH c1 INTO x;
+  IF meanwhile IS NOT NULL THEN EXECUTE meanwhile; END IF;
   FETCH c2 INTO y;
   RETURN format('%s, %s', x, coalesce(y::text, 'none'));
 END $$;
-CREATE FUNCTION both_updates() RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  c1 refcursor;
-  c2 refcursor;
-  x int;
-  y int;
-BEGIN
-  OPEN c1 FOR UPDATE t SET a = a + 10 WHERE id = 1 RETURNING a;
-  OPEN c2 FOR UPDATE t SET a = a + 100 WHERE id = 1 RETURNING a;
-  FETCH c1 INTO x;
-  FETCH c2 INTO y;
-  RETURN format('%s, %s', x, coalesce(y::text, 'none'));
-END $$;
-SELECT both_updates();
+SELECT both_of('UPDATE t SET a = a + 10 WHERE id = 1 RETURNING a',
+               'UPDATE t SET a = a + 100 WHERE id = 1 RETURNING a');
 SELECT * FROM t WHERE id = 1;
 SELECT both_of('UPDATE t SET a = a + 10 WHERE id = 2 RETURNING a',
                'DELETE FROM t WHERE id = 2 RETURNING a');
@@ -102,21 +92,9 @@ SELECT both_of('UPDATE loose SET a = a + 10 WHERE id = 2 RETURNING a',
                'DELETE FROM loose WHERE id IN (2, 3) RETURNING id');
 SELECT * FROM loose ORDER BY id;
 -- With another command between the two, the second one has a number of its own.
-CREATE FUNCTION one_between() RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  c1 refcursor;
-  c2 refcursor;
-  x int;
-  y int;
-BEGIN
-  OPEN c1 FOR UPDATE t SET a = a + 10 WHERE id = 1 RETURNING a;
-  OPEN c2 FOR UPDATE t SET a = a + 100 WHERE id = 1 RETURNING a;
-  FETCH c1 INTO x;
-  UPDATE t SET a = a + 1000 WHERE id = 6;
-  FETCH c2 INTO y;
-  RETURN format('%s, %s', x, coalesce(y::text, 'none'));
-END $$;
-SELECT one_between();
+SELECT both_of('UPDATE t SET a = a + 10 WHERE id = 1 RETURNING a',
+               'UPDATE t SET a = a + 100 WHERE id = 1 RETURNING a',
+               'UPDATE t SET a = a + 1000 WHERE id = 6');
 SELECT * FROM t ORDER BY id;
-DROP FUNCTION both_of, both_updates, one_between;
+DROP FUNCTION both_of;
 DROP TABLE t, loose;

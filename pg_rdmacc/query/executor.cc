@@ -28,6 +28,8 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "parser/parsetree.h"
+#include "tcop/pquery.h"
+#include "utils/portal.h"
 }
 
 namespace {
@@ -67,16 +69,24 @@ bool meets_rows_once(const QueryDesc* query) {
          !changes(modify, by_index ? INDEX_ATTR_BITMAP_ALL : INDEX_ATTR_BITMAP_PRIMARY_KEY);
 }
 
+/* Another query may begin before this one's portal has ended, with the same command's number: of a
+ * cursor, or of what a client may ask for a few rows of. Those of the simple protocol are not
+ * visible, and are read to their end. */
+bool may_be_left_open(const QueryDesc* query) {
+  const PortalData* portal = ActivePortal;
+  return query->plannedstmt->hasReturning && portal != nullptr && portal->visible &&
+         list_member_ptr(portal->stmts, query->plannedstmt);
+}
+
 /* A query that starts to modify while no other does: marks of older commands are not needed any
  * more. Its own are, where something else of the transaction may come to its rows: a query around
- * it, a cursor that is older, or, of one that returns rows, a query that begins before its portal
- * has ended. */
+ * it, a cursor that is older, or what comes behind it if it is left open. */
 void begin_modifying(const QueryDesc* query, const QueryDesc* outer) {
   if (!modifies(query)) return;
   CHECK(modifying_depth >= 0);
   if (modifying_depth++ == 0) rdmacc_write_marks_forget_before(query->estate->es_output_cid);
   const bool alone = modifying_depth == 1 && outer == nullptr && !rdmacc_other_queries_open() &&
-                     !query->plannedstmt->hasReturning;
+                     !may_be_left_open(query);
   rdmacc_write_marks_want(!alone || !meets_rows_once(query));
 }
 
