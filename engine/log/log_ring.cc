@@ -35,10 +35,14 @@ bool add_state(const RegionLayout& layout, const LogPlacement& placement, uint64
 
 bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement, VerbArena& arena,
                     DoorbellBatch& batch) {
-  auto* head = arena.allocate_array<LogRingHead>(1);
-  if (head == nullptr) return false;
   CHECK(placement.head.incarnation != 0 && !placement.entry.empty());
-  *head = placement.head;
+  const LogRingHead* head = &placement.head;
+  if (!batch.done_when_added()) {  // it has to be registered, and to stay
+    auto* copy = arena.allocate_array<LogRingHead>(1);
+    if (copy == nullptr) return false;
+    *copy = placement.head;
+    head = copy;
+  }
   batch.write(ring_head_address(layout, placement), head, sizeof(LogRingHead));
   batch.write(entry_address(layout, placement), placement.entry.data(), placement.entry.size());
   return true;

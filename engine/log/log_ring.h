@@ -34,9 +34,6 @@ struct LogPlacement {
 // and by the node for itself when the Log stage is RPC. False: `arena` is used up.
 [[nodiscard]] bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement,
                                   VerbArena& arena, DoorbellBatch& batch);
-// Carries the WRITEs of these entries out, as one round. kUnavailable: not all of them.
-Status write_log_entries(const RegionLayout& layout, std::span<const LogPlacement> placements,
-                         Scheduler& scheduler, VerbArena& arena, VerbCounters& counters);
 // What place() has prepared is to be logged as prepared, not as committed. Before add_log_writes.
 void mark_prepared(const LogPlacement& placement);
 // Commits an entry that was logged as prepared.

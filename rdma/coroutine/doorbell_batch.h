@@ -97,6 +97,8 @@ class DoorbellBatch {
     if (mapped_ != nullptr) scheduler_.yield_to_ready();
   }
 
+  // A verb is done, by this processor, when it has been added: any memory will do for it.
+  bool done_when_added() const { return mapped_ != nullptr; }
   // Nothing is gathered: a caller that adds less at a time loses nothing.
   bool in_place() const { return port_ != Endpoint::Port::kPosted; }
 

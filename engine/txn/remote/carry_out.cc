@@ -279,9 +279,14 @@ Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Acces
 
 Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements) {
   CHECK(!placements.empty());
+  DoorbellBatch batch = context.batch();
   if (plan.of(Stage::kLog) == Primitive::kOneSided) {
-    return write_log_entries(context.engine.layout, placements, context.engine.worker.scheduler(),
-                             context.arena, context.counters);
+    for (const LogPlacement& placement : placements) {
+      if (!add_log_writes(context.engine.layout, placement, context.arena, batch)) {
+        return out_of_registered_memory();
+      }
+    }
+    return batch.execute();
   }
   StageRequests requests(context, StageWork::kLog);
   std::vector<size_t> lost;
@@ -293,7 +298,6 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
   Status status = requests.read([](MessageReader&, size_t) { return true; },
                                 [&](size_t i) { lost.push_back(i); });
   if (lost.empty()) return status;
-  DoorbellBatch batch = context.batch();
   for (const size_t i : lost) {
     if (!add_log_writes(context.engine.layout, placements[i], context.arena, batch)) {
       return out_of_registered_memory();

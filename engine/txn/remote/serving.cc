@@ -131,8 +131,11 @@ Status Serving::read_logged_record(const LogPlacement& placement) {
 }
 
 Status Serving::log_one(const LogPlacement& placement) {
-  return write_log_entries(context_.engine.layout, std::span(&placement, 1),
-                           context_.engine.worker.scheduler(), context_.arena, context_.counters);
+  DoorbellBatch batch = context_.batch();
+  if (!add_log_writes(context_.engine.layout, placement, context_.arena, batch)) {
+    return out_of_registered_memory();
+  }
+  return batch.execute();
 }
 
 // From the log on the transaction is committed, so nothing is refused after it: what was not
