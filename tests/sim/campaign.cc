@@ -17,6 +17,8 @@ constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint32_t kLocksPercentMin = 20, kLocksPercents = 60;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
+// Where waits for rows that are locked early end by their bound: up to 150 million have been seen.
+constexpr uint64_t kLocksEventsMax = 500'000'000;
 constexpr uint32_t kRestartsAfterPercent = 5, kDropsAfterPercent = 4, kLonePercent = 5;
 constexpr uint32_t kLoneTransactions = 20;
 constexpr uint32_t kLatePercent = 3, kLazyPercent = 4;
@@ -227,6 +229,7 @@ SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed) {
   scenario.prepared = !executes_procedures(variant.protocol) && random.percent(kPreparedPercent);
   scenario.lock_percent = kLocksPercentMin + static_cast<uint32_t>(random.below(kLocksPercents));
   scenario.tall = false;
+  scenario.events_max = kLocksEventsMax;
   return scenario;
 }
 
