@@ -113,7 +113,7 @@ uint32_t BlockPool::most_of(uint32_t unit_bytes) {
 }
 
 void BlockPool::give_back_beyond(bool all, VerbCounters& counters) {
-  if (!all && own_ != nullptr) return;  // a request to itself (take_from())
+  CHECK(all || own_ == nullptr);  // transactions have coordinators
   std::vector<StorageClient::FreeRequest> freed;
   for (Stock& known : stocks_) {
     Stock& stock = stock_of(known.node, known.unit_bytes);

@@ -11,21 +11,17 @@ namespace rdmacc {
 template <typename Port, typename HeldType>
 [[gnu::always_inline]] inline bool release_held(Port& port, const HeldType& held,
                                                 const typename Port::Place& at, LostNodes& lost) {
-  constexpr uint64_t kFree = 0;
-  if (lost.any() && lost.has(held.header.node())) return false;
-  if (port.lost(at)) [[unlikely]] {
+  if (lost.has(held.header.node())) return false;
+  if (port.lost(at)) {
     lost.add(held.header.node());
     return false;
   }
-  const bool more = (held.reader_count | static_cast<uint32_t>(held.lease_locked) |
-                     static_cast<uint32_t>(held.registered)) != 0;
-  if (more) {
-    if (held.reader_count > 0) port.fetch_add(at, kOffsetOfLock, 0 - uint64_t{held.reader_count});
-    // The lease first: the lock's holder may lock the lease.
-    if (held.lease_locked) port.write(at, kOffsetOfSundial, &held.lease, 8);
-  }
+  if (held.reader_count > 0) port.fetch_add(at, kOffsetOfLock, 0 - uint64_t{held.reader_count});
+  // The lease first: the lock's holder may lock the lease.
+  if (held.lease_locked) port.write(at, kOffsetOfSundial, &held.lease, 8);
+  constexpr uint64_t kFree = 0;
   if (held.locked) port.write(at, kOffsetOfLock, &kFree, 8);
-  if (more && held.registered) port.write(at, kOffsetOfWaiter, &kFree, 8);
+  if (held.registered) port.write(at, kOffsetOfWaiter, &kFree, 8);
   if (!port.failed()) return true;
   lost.add(held.header.node());
   port.forget_failure();

@@ -76,16 +76,13 @@ constexpr uint64_t kLogicalTimeMax = kSundialWtsMax / 2;
   const ProtocolRules& rules = *parameters_.rules;
   if (!rules.validate) return Status();
   if (rules.single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) return Status();
-  boost::container::small_vector<Access*, 32> reads(accesses_.list().size(),
-                                                    boost::container::default_init);
-  Access** end = reads.data();
+  boost::container::small_vector<Access*, 32> reads;
   for (Access& access : accesses_) {
     if (!access.read || access.locked_to_commit()) continue;
     const bool holds =
         rules.holds_until_commit != nullptr && rules.holds_until_commit(access, stamps_);
-    if (!holds) *end++ = &access;
+    if (!holds) reads.push_back(&access);
   }
-  reads.resize(static_cast<size_t>(end - reads.data()), boost::container::default_init);
   if (reads.empty() && !accesses_.has_reads()) return Status();
   const uint64_t start_ns = begin_stage(rules.validation);
   const auto validate = [&](std::span<Access*> some) {
@@ -203,27 +200,24 @@ void Transaction::release_locks(StageContext& stage) {
 // Where verbs are carried out in place each lock is given back where it is found. False: those of
 // lost nodes are not.
 [[gnu::always_inline]] inline bool Transaction::release_in_place(StageContext& stage) {
-  constexpr uint32_t kPart = 64;  // between two looks at what else there is to do
-  auto first = accesses_.begin();
-  const auto end = accesses_.end();
-  while (first != end && !(*first).to_give_back()) ++first;
-  if (!(first != end)) return true;
-  const uint64_t start_ns = begin_stage(Stage::kRelease);
-  const Status status = with_port_in_place(stage, [first, end](auto& port) {
+  constexpr size_t kPart = 64;  // between two looks at what else there is to do
+  uint64_t start_ns = 0;
+  size_t released = 0;
+  const Status status = with_port_in_place(stage, [&](auto& port) {
     LostNodes lost;
-    uint32_t released = 0;
-    for (auto held = first; held != end; ++held) {
-      Access& access = *held;
+    for (Access& access : accesses_) {
       if (!access.to_give_back()) continue;
+      if (released == 0) start_ns = begin_stage(Stage::kRelease);
       if (++released % kPart == 0) port.end_round();
       // Where a lock was taken there is a header.
       const auto at = port.find_within(access.header, sizeof(Header));
-      if (release_held(port, access, at, lost)) access.note_given_back();
+      if (!release_held(port, access, at, lost)) continue;
+      access.note_given_back();
     }
-    port.end_round();
+    if (released > 0) port.end_round();
     return lost.any() ? DoorbellBatch::unreachable() : Status();
   });
-  if (status.ok()) time_stage(Stage::kRelease, start_ns);
+  if (status.ok() && released > 0) time_stage(Stage::kRelease, start_ns);
   return status.ok();
 }
 
@@ -314,6 +308,7 @@ void Transaction::abort() {
   void_log();
   note_failure(writes_.give_back_room(stage));
   release_locks(stage);
+  stage.engine.blocks.give_back_surplus(allocation_counters_);
   finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
 }
 

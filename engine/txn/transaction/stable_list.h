@@ -43,11 +43,6 @@ class StableList {
   }
   void push_back(const T& object) { emplace_back(object); }
   bool empty() const { return first_ == nullptr; }
-  size_t size() const {
-    size_t objects = 0;
-    for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) objects += chunk->used;
-    return objects;
-  }
   T& back() { return last_->objects()[last_->used - 1]; }
   // Forgets the objects; their memory stays with its owner.
   void clear() { first_ = last_ = nullptr; }

@@ -261,11 +261,8 @@ void WritePlan::list_logged(std::vector<LoggedWrite>& writes) const {
 
 Status WritePlan::give_back_room(StageContext& stage) {
   Status status;
-  if (!kept_blocks_.empty()) {
-    for (const BlockPool::Taken& taken : kept_blocks_) stage.engine.blocks.put_back(taken);
-    kept_blocks_.clear();
-    stage.engine.blocks.give_back_surplus(stage.allocation_counters);
-  }
+  for (const BlockPool::Taken& taken : kept_blocks_) stage.engine.blocks.put_back(taken);
+  kept_blocks_.clear();
   if (!pooled_.empty()) {
     status = stage.engine.slots->put_back(pooled_, stage.stamps.ctts, stage.arena,
                                           stage.allocation_counters);
