@@ -25,13 +25,13 @@
 
 // The engine's public interface. A Coordinator is what one worker thread (a bench thread, a
 // PostgreSQL backend) needs to run transactions; a Session runs one transaction at a time on it.
-// Every method of Session that touches the engine is called from a coroutine of the worker and
-// yields while verbs are in flight. A caller without a coroutine (PostgreSQL's main stack) uses
-// SessionPump.
+// Methods of Session that touch the engine are called from a coroutine of the worker, and yield
+// while verbs are in flight. Without one (on PostgreSQL's main stack) SessionPump runs them.
 //
 // A Status of Code::kAborted (reason_of(status) says why), kUnavailable, kCancelled, kTimeout or
 // kNoSpace means that the transaction cannot go on: call abort(), then perhaps try again.
-// kDuplicateKey, kNotFound, kTooLarge, kInvalidArgument: as it was; kWriteSetFull: rollback_to().
+// kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was; kWriteSetFull may come
+// in the midst of an operation: behind rollback_to() the transaction goes on, too.
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
 // of the same (engine/txn/transaction/restart.h): it keeps its age where the protocol goes by age,

@@ -190,7 +190,7 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
   return tuple;
 }
 
-void rdmacc_row_note_widths(HeapTuple tuple, TupleDesc descriptor) {
+void rdmacc_row_correct_width_flag(HeapTuple tuple, TupleDesc descriptor) {
   const int count =
       Min(static_cast<int>(HeapTupleHeaderGetNatts(tuple->t_data)), descriptor->natts);
   for (int i = 0; i < count; i++) {

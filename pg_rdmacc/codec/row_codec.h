@@ -37,8 +37,9 @@ uint32 rdmacc_row_head_bytes(TupleDesc descriptor);
 /* A heap tuple in the current memory context; free with heap_freetuple(). */
 HeapTuple rdmacc_row_decode(BridgeBytes row);
 
-/* That it has values of variable width is said of any tuple. From here on as PostgreSQL would. */
-void rdmacc_row_note_widths(HeapTuple tuple, TupleDesc descriptor);
+/* Decoded tuples say that they have values of variable width, whether or not they do. Behind this
+ * one says so if it does, as those that PostgreSQL makes. */
+void rdmacc_row_correct_width_flag(HeapTuple tuple, TupleDesc descriptor);
 
 /* The same in `bytes`, which is used over and over; `tuple` points there. */
 void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple);

@@ -165,7 +165,8 @@ bool leaves_nothing_for_commit(const Node* statement) {
 }
 
 /* Also what object_access.cc does not hear of: TRUNCATE, REINDEX, GRANT, COMMENT, triggers that are
- * switched off. Its commit is that of the rows beside it. */
+ * switched off. PostgreSQL's commit record decides about such a change, and so it has to about rows
+ * of the same transaction. */
 bool changes_catalog(Node* node) {
   switch (nodeTag(node)) {
     case T_NotifyStmt:

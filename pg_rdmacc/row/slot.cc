@@ -15,7 +15,8 @@ void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow*
   HeapTuple tuple = rdmacc_row_decode(row->row);
   MemoryContextSwitchTo(previous);
   /* suppress_redundant_updates_trigger() compares it with one that PostgreSQL has made. */
-  if (relation->trigdesc != nullptr) rdmacc_row_note_widths(tuple, RelationGetDescr(relation));
+  if (relation->trigdesc != nullptr)
+    rdmacc_row_correct_width_flag(tuple, RelationGetDescr(relation));
   if (tid != nullptr) tuple->t_self = *tid;
   tuple->t_tableOid = RelationGetRelid(relation);
   if (TTS_IS_HEAPTUPLE(slot)) {

@@ -36,7 +36,7 @@ bool give_up(void) {
   if (proc_exit_inprogress) return false;
   ereport(WARNING, (errcode(ERRCODE_CONNECTION_EXCEPTION),
                     errmsg("the session ends, since an rdmacc node does not answer"),
-                    errdetail("What the node was asked for can be taken back by it alone."),
+                    errdetail("Only that node can take back what it was asked for."),
                     errhint("rdmacc.stat_nodes shows which nodes answer.")));
   kill(MyProcPid, SIGTERM);
   return false;
