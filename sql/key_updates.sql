@@ -176,3 +176,58 @@ UPDATE met SET id = id + 1 WHERE id < 7;
 SELECT * FROM met ORDER BY id;
 DROP TABLE child, t, told, log, named, met;
 DROP FUNCTION tell, count_rows, take_and_delete, take_each;
+
+-- Unique columns beside the key: a row may have another one's until the statement ends ...
+CREATE TABLE p (id int PRIMARY KEY, a int, b int, UNIQUE (a, b)) USING rdmacc;
+INSERT INTO p SELECT i, 1, i FROM generate_series(1, 5) i;
+UPDATE p SET b = b + 1;
+UPDATE p SET b = 8 - b, id = id + 10;
+MERGE INTO p USING (SELECT 8 - b AS new, b FROM p) s ON p.b = s.b WHEN MATCHED THEN UPDATE SET b = s.new;
+SELECT * FROM p ORDER BY id;
+\set VERBOSITY terse
+-- ... but not where children follow it row by row,
+CREATE TABLE c (id int PRIMARY KEY, a int, b int, FOREIGN KEY (a, b) REFERENCES p (a, b) ON UPDATE CASCADE)
+  USING rdmacc;
+INSERT INTO c SELECT * FROM p;
+UPDATE p SET b = 8 - b;
+UPDATE p SET b = 8 - b, id = id + 10;
+MERGE INTO p USING (SELECT 8 - b AS new, b FROM p) s ON p.b = s.b WHEN MATCHED THEN UPDATE SET b = s.new;
+WITH swapped AS (UPDATE p SET b = 8 - b RETURNING 1) SELECT count(*) FROM swapped;
+UPDATE p SET b = b + 10;
+SELECT c.id, p.id AS parent FROM c JOIN p USING (a, b) ORDER BY 1;
+-- of whatever kind they are, and whenever they are checked;
+CREATE TABLE u (a int, b int, UNIQUE (a, b)) PARTITION BY LIST (a);
+CREATE TABLE u1 PARTITION OF u FOR VALUES IN (1) USING rdmacc;
+CREATE TABLE uc (a int, b int, FOREIGN KEY (a, b) REFERENCES u (a, b)
+  ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED) USING heap;
+INSERT INTO u VALUES (1, 1), (1, 2);
+INSERT INTO uc VALUES (1, 1), (1, 2);
+UPDATE u SET b = 3 - b;
+UPDATE u SET b = b + 2;
+SELECT * FROM uc;
+-- nor with ON CONFLICT, whose next row goes by what is there
+TRUNCATE c, p;
+INSERT INTO p VALUES (1, 1, 1), (2, 1, 2);
+INSERT INTO p VALUES (1, 1, 2), (2, 1, 1) ON CONFLICT (id) DO UPDATE SET b = excluded.b;
+INSERT INTO p VALUES (10, 1, 1), (11, 1, 2) ON CONFLICT (a, b) DO UPDATE SET b = excluded.b + 1;
+INSERT INTO p VALUES (10, 1, 1), (11, 1, 2) ON CONFLICT (a, b) DO UPDATE SET id = excluded.id, b = excluded.b + 1;
+SELECT * FROM p ORDER BY id;
+-- A part of a statement that is run to its end behind it is judged before triggers and references.
+DELETE FROM p;
+INSERT INTO p VALUES (1, 1, 1), (2, 1, 2);
+DROP TABLE c;
+CREATE TABLE c (id int PRIMARY KEY, a int, b int, FOREIGN KEY (a, b) REFERENCES p (a, b)) USING rdmacc;
+INSERT INTO c VALUES (1, 1, 1);
+CREATE FUNCTION make_room() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM p WHERE id = 2;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER r AFTER UPDATE ON p FOR EACH ROW EXECUTE FUNCTION make_room();
+WITH x AS (UPDATE p SET b = 2 WHERE id = 1) SELECT 1;
+WITH x AS (UPDATE p SET b = 2 WHERE id = 1) INSERT INTO c VALUES (2, 1, 2);
+WITH x AS (UPDATE p SET id = 2 WHERE id = 1) SELECT 1;
+SELECT * FROM p ORDER BY id;
+\set VERBOSITY default
+DROP TABLE c, p, u, uc;
+DROP FUNCTION make_room;

@@ -194,6 +194,22 @@ void check_uniqueness(const QueryDesc* query) {
   rdmacc_check_unique(query);
 }
 
+/* As ExecutorFinish would: behind that they have nothing left to do. */
+void run_modifying_ctes(const QueryDesc* query) {
+  EState* state = query->estate;
+  const MemoryContext previous = MemoryContextSwitchTo(state->es_query_cxt);
+  state->es_direction = ForwardScanDirection;
+  ListCell* cell;
+  foreach (cell, state->es_auxmodifytables) {
+    TupleTableSlot* slot = nullptr;
+    do {
+      ResetPerTupleExprContext(state);
+      slot = ExecProcNode(static_cast<PlanState*>(lfirst(cell)));
+    } while (!TupIsNull(slot));
+  }
+  MemoryContextSwitchTo(previous);
+}
+
 void finish(QueryDesc* query) {
   CHECK(query->estate != nullptr && query->plannedstmt != nullptr);
   const MemoryContext context = CurrentMemoryContext;
@@ -203,8 +219,8 @@ void finish(QueryDesc* query) {
     /* Marks of the run just ended still count for the rest of the query. */
     modifying_depth++;
     if (modifies(query)) rdmacc_note_gone_parents(query);
-    /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
-    if (query->estate->es_auxmodifytables == NIL) check_uniqueness(query);
+    run_modifying_ctes(query);
+    check_uniqueness(query); /* before triggers rely on it */
     if (previous_finish != nullptr) {
       previous_finish(query);
     } else {

@@ -94,6 +94,21 @@ bool rdmacc_others_refer_to(Relation relation) { return kinds_that_refer_to(rela
 
 bool rdmacc_own_refer_to(Relation relation) { return kinds_that_refer_to(relation).ours; }
 
+bool rdmacc_children_follow(Relation relation) {
+  const TriggerDesc* triggers = relation->trigdesc;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+    switch (triggers->triggers[i].tgfoid) {
+      case F_RI_FKEY_CASCADE_UPD:
+      case F_RI_FKEY_SETNULL_UPD:
+      case F_RI_FKEY_SETDEFAULT_UPD:
+        return true;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
 bool rdmacc_mixes_tables(const FormData_pg_constraint* constraint) {
   Kinds kinds = {};
   note_tables(constraint->conrelid, &kinds);

@@ -21,6 +21,11 @@ typedef struct RdmaccHandle {
   BridgeRow row; /* found == false: not kept but for its version, ask the engine */
 } RdmaccHandle;
 
+/* Of a search for conflicting keys (ON CONFLICT)? It sees all own writes. */
+static inline bool rdmacc_handle_is_of_conflict(const RdmaccHandle* handle) {
+  return handle->visible_before == RDMACC_EVERY_COMMAND;
+}
+
 typedef struct RdmaccHandleBlock RdmaccHandleBlock;
 
 typedef struct RdmaccHandleStream {

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/table/deferred_key_check.h"
 
 #include "pg_rdmacc/codec/key_id.h"
+#include "pg_rdmacc/relation/foreign_keys.h"
 #include "pg_rdmacc/row/duplicate_key.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/row/write_marks.h"
@@ -12,7 +13,6 @@
 extern "C" {
 #include "access/table.h"
 #include "access/xact.h"
-#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 }
@@ -66,23 +66,6 @@ DeferredCheck* find(uint32 table, BridgeBytes key, uint32 visible_before) {
   return visible_before <= row->command ? row : nullptr;
 }
 
-/* Children that follow a key do so row by row: those that have followed one row to its new key
- * would follow the row that leaves it. */
-bool has_followers(Relation relation) {
-  const TriggerDesc* triggers = relation->trigdesc;
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-    switch (triggers->triggers[i].tgfoid) {
-      case F_RI_FKEY_CASCADE_UPD:
-      case F_RI_FKEY_SETNULL_UPD:
-      case F_RI_FKEY_SETDEFAULT_UPD:
-        return true;
-      default:
-        break;
-    }
-  }
-  return false;
-}
-
 BridgeRow read_row(Relation relation, uint32 table, BridgeBytes key, uint32 visible_before) {
   BridgeRow row = {};
   rdmacc_enter();
@@ -119,7 +102,7 @@ bool rdmacc_defer_key_check(Relation relation, const RdmaccTable* table, BridgeB
   const QueryDesc* query = rdmacc_running_query();
   CommandId at = InvalidCommandId;
   /* A row that this command has written already stays where it is. */
-  if (query == nullptr || has_followers(relation) ||
+  if (query == nullptr || rdmacc_children_follow(relation) ||
       rdmacc_write_marked_since(table->id, key, cid, &at) ||
       !read_row(relation, table->id, key, cid).found) {
     return false;

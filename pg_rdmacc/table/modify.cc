@@ -4,7 +4,9 @@
 #include "pg_rdmacc/index/index_row.h"
 #include "pg_rdmacc/index/index_write.h"
 #include "pg_rdmacc/index/shadow_index.h"
+#include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/relation/foreign_keys.h"
 #include "pg_rdmacc/relation/key_layout.h"
 #include "pg_rdmacc/row/duplicate_key.h"
 #include "pg_rdmacc/row/fetch.h"
@@ -55,11 +57,6 @@ BridgeBytes key_of(const RdmaccTable* table, TupleTableSlot* slot) {
   error.code = rdmacc::Code::kAborted;
   strlcpy(error.reason, reason, sizeof(error.reason));
   rdmacc_raise(&error, bridge_txn_protocol(), "", RelationGetRelationName(rel));
-}
-
-/* Handles from a search for conflicting keys see all own writes. */
-bool is_of_conflict(const RdmaccHandle* handle) {
-  return handle->visible_before == RDMACC_EVERY_COMMAND;
 }
 
 /* The slot's row is stored under a TID of its own. */
@@ -248,7 +245,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   rdmacc_override_indexes(rel, rdmacc_table_to_write(rel));
   const RdmaccTable table = *rdmacc_table(rel);
   check_handle(rel, &handle, &table);
-  const bool in_conflict = is_of_conflict(&handle);
+  const bool in_conflict = rdmacc_handle_is_of_conflict(&handle);
   if (in_conflict) rdmacc_refuse_taken_key(handle.table, handle.key, cid);
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
@@ -271,6 +268,9 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   rdmacc_note_updated(rel, key);
   name_written_row(rel, &table, key, cid, slot, in_conflict);
   MemoryContextSwitchTo(previous);
+  /* Whether other columns are unique shows when the statement ends, but where something follows the
+   * row at once, or its next row goes by what is there. */
+  if (in_conflict || rdmacc_children_follow(rel)) rdmacc_check_unique(rdmacc_running_query());
   pgstat_count_heap_update(rel, false);
   return TM_Ok;
 }

@@ -25,8 +25,7 @@ bool written_since(Relation rel, const RdmaccHandle* handle, const BridgeRow* ro
   return !newest.found || !rdmacc_same_bytes(newest.row, row->row);
 }
 
-/* Handles from a search for conflicting keys see all own writes. A row that this very command has
- * written must not be updated by it again. */
+/* A row that this very command has written must not be updated by it again. */
 void refuse_second_conflict(Relation rel, const RdmaccHandle* handle, CommandId cid) {
   BridgeRow row = {};
   CommandId at = InvalidCommandId;
@@ -86,7 +85,7 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
   const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
   CHECK(handle.relation == RelationGetRelid(rel)); /* it may be written as it is */
   tmfd->traversed = false;
-  if (handle.visible_before == RDMACC_EVERY_COMMAND) {
+  if (rdmacc_handle_is_of_conflict(&handle)) {
     refuse_second_conflict(rel, &handle, cid);
   } else if (rdmacc_modified_by_own_command(&handle, tid, cid, tmfd)) {
     return TM_SelfModified;
