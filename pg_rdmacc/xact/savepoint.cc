@@ -110,11 +110,13 @@ void rdmacc_savepoint_committed(int nest) {
 }
 
 void rdmacc_savepoint_aborted(int nest, SubTransactionId subtransaction) {
+  /* A COMMIT that fails behind its first phase takes all of the transaction back. */
+  const bool as_whole = bridge_prepared();
   while (savepoint_count > 0 && savepoints[savepoint_count - 1].nest >= nest) {
     savepoint_count--;
-    if (bridge_txn_active()) bridge_rollback_to(savepoints[savepoint_count].level);
+    if (bridge_txn_active() && !as_whole) bridge_rollback_to(savepoints[savepoint_count].level);
   }
-  let_go();
+  if (!as_whole) let_go();
   /* An enclosing subtransaction follows the nested ones that it takes with it. */
   while (aborted_count > 0 && aborted[aborted_count - 1].first >= subtransaction) aborted_count--;
   if (aborted_count > 0 && aborted[aborted_count - 1].last + 1 >= subtransaction) {

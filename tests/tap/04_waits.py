@@ -135,9 +135,10 @@ def a_late_timeout_is_no_later_statements(box):
              "CREATE TABLE plain (v int) USING heap")
     session = Session(box)
     done = late = 0
-    for more in ("", "INSERT INTO plain VALUES (1);"):
+    both = "INSERT INTO plain VALUES (1);"
+    for before, more in (("", ""), ("", both), ("SAVEPOINT s;", both)):  # which is open at COMMIT
         for timeout in (10, 20, 40, 60, 100, 150):
-            session.run(f"BEGIN; UPDATE large SET v = v + 1; {more} SET statement_timeout = {timeout};")
+            session.run(f"BEGIN; {before} UPDATE large SET v = v + 1; {more} SET statement_timeout = {timeout};")
             begin = time.monotonic()
             said = session.run("COMMIT;")
             true(said == "" or "57014" in said, f"COMMIT: {said}")
