@@ -162,7 +162,7 @@ void rdmacc_note_holder(bool held_by_another) {
  * the first losses are not worth a wait; one that is met again and again holds for long. */
 void rdmacc_let_holder_pass(int lost) {
   const VirtualTransactionId session = lost_to;
-  const bool again = lost > lost_before;
+  const bool again = lost_before > 0 && lost > lost_before;
   lost_before = lost;
   if (!again) losing_since = GetCurrentTimestamp();
   const bool known = VirtualTransactionIdIsValid(session);

@@ -242,6 +242,16 @@ def losers_keep_to_lock_timeout(box):
         loser.close()
 
 
+def the_first_loser_has_its_time(box):
+    """A session that has never lost before waits as long as it may, too."""
+    for protocol in locking(box):
+        holder, loser = holder_and_other(box, protocol)
+        loser.run("SET lock_timeout = '30s'; SET statement_timeout = '700ms';")
+        matches("57014", loser.run("INSERT INTO t VALUES (4, 0, 0);"), protocol)
+        holder.close()
+        loser.close()
+
+
 def rolling_back_gives_back(box):
     """What a savepoint, or a block with EXCEPTION, has locked, where reads lock nothing."""
     for protocol in locking(box):
@@ -376,7 +386,7 @@ run(set_up, a_lock_is_seen_at_once, a_session_that_meets_one_waits,
     writers_wait_where_reads_lock_nothing, sharers_are_waited_for,
     losers_to_sharers_lock_at_the_write, readers_pass_where_reads_lock_nothing,
     a_writer_that_has_read_past_a_lock_waits_in_the_end, a_wait_is_bounded,
-    losers_keep_to_lock_timeout, rolling_back_gives_back,
+    losers_keep_to_lock_timeout, the_first_loser_has_its_time, rolling_back_gives_back,
     writes_lock_at_once_if_asked, losers_let_the_holder_pass, deadlocks_end,
     every_job_is_done_once, a_session_that_dies_leaves_no_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
