@@ -63,7 +63,7 @@ const RdmaccTransactionPart* const kTransactionParts[] = {
     &rdmacc_handles_part,         &rdmacc_write_marks_part,  &rdmacc_deferred_keys_part,
     &rdmacc_index_rows_part,      &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part,
     &rdmacc_gathered_insert_part, &rdmacc_row_load_part,     &rdmacc_running_query_part,
-    &rdmacc_row_sharers_part,     &rdmacc_lock_holder_part};
+    &rdmacc_row_sharers_part,     &rdmacc_lock_holder_part,  &rdmacc_secondary_indexes_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
                                       .create_lost_indexes = rdmacc_create_lost_indexes};

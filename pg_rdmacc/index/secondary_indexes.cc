@@ -32,9 +32,10 @@ struct CachedSet {
   bool ordered_key;
 };
 
-constexpr int64 kSetsInitial = 64;
+constexpr long kSetsMin = 64;
 
-HTAB* sets; /* by table */
+HTAB* sets;               /* by table */
+long sets_max = kSetsMin; /* then those of tables that may be gone are forgotten */
 
 const RdmaccIndex* find_in(const CachedSet* set, Oid index) {
   for (int i = 0; i < set->count; i++) {
@@ -72,7 +73,7 @@ CachedSet* entry_of(Oid relation) {
     control.keysize = sizeof(Oid);
     control.entrysize = sizeof(CachedSet);
     control.hcxt = CacheMemoryContext;
-    sets = hash_create("rdmacc secondary indexes", kSetsInitial, &control,
+    sets = hash_create("rdmacc secondary indexes", kSetsMin, &control,
                        HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
   }
   bool found = false;
@@ -124,6 +125,21 @@ const CachedSet* present_set(Relation relation) {
     look_up(relation, set);
   }
   return set;
+}
+
+/* Tables come and go. What has not been looked up since a table has changed is found again. */
+void forget_old_sets(void) {
+  if (sets == nullptr || hash_get_num_entries(sets) <= sets_max) return;
+  const uint64 epoch = rdmacc_index_epoch();
+  HASH_SEQ_STATUS all;
+  hash_seq_init(&all, sets);
+  for (auto* set = static_cast<CachedSet*>(hash_seq_search(&all)); set != nullptr;
+       set = static_cast<CachedSet*>(hash_seq_search(&all))) {
+    if (set->index_epoch == epoch || set->option_epoch == epoch) continue;
+    if (set->indexes != nullptr) pfree(set->indexes);
+    hash_search(sets, &set->relation, HASH_REMOVE, nullptr);
+  }
+  sets_max = Max(kSetsMin, 2 * hash_get_num_entries(sets));
 }
 
 /* Copies the batch: it has to outlive the removals. */
@@ -257,3 +273,5 @@ void rdmacc_create_lost_indexes(Relation relation) {
     RelationClose(index);
   }
 }
+
+const RdmaccTransactionPart rdmacc_secondary_indexes_part = {.forget = forget_old_sets};

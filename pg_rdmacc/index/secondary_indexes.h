@@ -6,6 +6,7 @@
  * ordered_key asks for its order, too. */
 #pragma once
 #include "pg_rdmacc/index/index_entries.h"
+#include "pg_rdmacc/xact/transaction_part.h"
 
 extern "C" {
 
@@ -44,4 +45,6 @@ void rdmacc_clear_index(uint32 id, const char* name, CommandId command);
 
 /* For a table that is about to be made anew because the nodes have lost it: makes its indexes. */
 void rdmacc_create_lost_indexes(Relation relation);
+
+extern const RdmaccTransactionPart rdmacc_secondary_indexes_part;
 }

@@ -47,6 +47,23 @@ def memory_serves_other_shapes(box):
                    f"memory comes back after round {number}")
 
 
+def tables_that_come_and_go_leave_little(box):
+    """In the session that makes them."""
+    session = Session(box)
+    known = ("SELECT sum(used_bytes) FROM pg_backend_memory_contexts"
+             " WHERE name IN ('CacheMemoryContext', 'rdmacc secondary indexes');")
+    one = ("CREATE TABLE passing (id int PRIMARY KEY, n int UNIQUE, m int UNIQUE) USING rdmacc;"
+           "INSERT INTO passing VALUES (1, 1, 1); DROP TABLE passing;")
+    took = []
+    for _ in range(4):
+        before = int(session.run(known))
+        equal(session.run(one * 150), "", "tables are made and dropped")
+        took.append(int(session.run(known)) - before)
+    session.close()
+    print(f"# of 150 tables a session keeps {took} bytes")
+    true(min(took[1:]) < 150 * 1000, f"of 150 tables the session keeps {took} bytes")
+
+
 def a_row_takes_little_more_than_its_bytes(box):
     for method in ("heap", "rdmacc"):
         box.psql(f"CREATE TABLE {method}_rows (id int PRIMARY KEY, n int, t text) USING {method};"
@@ -126,5 +143,5 @@ def memory_under_way_is_waited_for(box):
                      ROWS_IN_PLACE)
 
 
-run(an_empty_node_is_small, a_row_takes_little_more_than_its_bytes, memory_serves_other_shapes,
+run(an_empty_node_is_small, tables_that_come_and_go_leave_little, a_row_takes_little_more_than_its_bytes, memory_serves_other_shapes,
     memory_under_way_is_waited_for, settings=SETTINGS)
