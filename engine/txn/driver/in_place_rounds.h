@@ -67,6 +67,13 @@ struct InPlaceRounds {
   }
 };
 
+// What the rule says to what it has asked for, and the rounds that follow, kRounds with this one.
+template <int kRounds, typename Port, typename RuleType>
+[[gnu::always_inline]] inline InPlaceRounds::End judge_round(
+    Port& port, const RuleType& rule, const StageContext& context, const Step step,
+    const typename Port::Place& slot, Access& access, std::byte* record, uint32_t record_bytes,
+    InPlaceRounds& rounds);
+
 // Carries out these rounds, kRounds at most, from `step` on. All that they see is in variables
 // of a caller into which they are compiled, for its rule and port: nothing else has their address,
 // so that most of them live in registers. `record`: where the newest record goes.
@@ -81,7 +88,6 @@ template <int kRounds, typename Port, typename RuleType>
     rounds.next = step;
     return End::kOpen;
   }
-  ++rounds.rounds;
   if ((step.verbs & kCas) != 0) {
     seen.cas_seen = port.compare_swap(slot, step.word, step.expected, step.desired);
   }
@@ -94,6 +100,18 @@ template <int kRounds, typename Port, typename RuleType>
   if ((step.verbs & kPostRead) != 0) {
     port.read_line(slot, &seen.post_read, WordOrder::kDescending);
   }
+  return judge_round<kRounds>(port, rule, context, step, slot, access, record, record_bytes,
+                              rounds);
+}
+
+template <int kRounds, typename Port, typename RuleType>
+[[gnu::always_inline]] inline InPlaceRounds::End judge_round(
+    Port& port, const RuleType& rule, const StageContext& context, const Step step,
+    const typename Port::Place& slot, Access& access, std::byte* record, uint32_t record_bytes,
+    InPlaceRounds& rounds) {
+  using End = InPlaceRounds::End;
+  HeaderSnapshot& seen = rounds.seen;
+  ++rounds.rounds;
   if (port.failed()) return End::kLost;
   if ((step.verbs & kCas) != 0) {
     if (seen.cas_seen == step.expected) {
@@ -128,16 +146,33 @@ template <int kRounds, typename Port, typename RuleType>
   return End::kOpen;
 }
 
+// A rule looks at nothing else before a verb has filled it.
+[[gnu::always_inline]] inline void see_nothing_yet(HeaderSnapshot& seen) {
+  seen.pre_read.wts = seen.pre_read.rts = seen.pre_read.sundial = 0;
+  seen.cas_seen = 0;
+}
+
 template <int kRounds, typename Port, typename RuleType>
 [[gnu::always_inline]] inline InPlaceRounds::End run_rounds(
     Port& port, const RuleType& rule, const StageContext& context, const typename Port::Place& slot,
     Access& access, std::byte* record, uint32_t record_bytes, InPlaceRounds& rounds) {
-  // A rule looks at nothing else before a verb has filled it.
-  rounds.seen.pre_read.wts = rounds.seen.pre_read.rts = rounds.seen.pre_read.sundial = 0;
-  rounds.seen.cas_seen = 0;
+  see_nothing_yet(rounds.seen);
   const Step step = rule(access, nullptr, context.stamps);
   if (step.verdict == Verdict::kDone) return InPlaceRounds::End::kNothing;
   return go_rounds<kRounds>(port, rule, context, step, slot, access, record, record_bytes, rounds);
+}
+
+// Where one READ of the header is all that the rule wants, and nothing else has been seen. False:
+// `seen` has it, for judge_round() to say what follows.
+template <typename Port, typename RuleType>
+[[gnu::always_inline]] inline bool accepts_at_once(Port& port, const RuleType& rule,
+                                                   const StageContext& context,
+                                                   const typename Port::Place& slot,
+                                                   const Access& access, HeaderSnapshot& seen) {
+  DCHECK(seen.posted.verbs == kPostRead);
+  port.read_line(slot, &seen.post_read, WordOrder::kDescending);
+  return !port.failed() && same_identity(access, seen.post_read) &&
+         rule(access, &seen, context.stamps).verdict == Verdict::kDone;
 }
 
 // There is no registered memory to go on with. A waiter word that may have been left has to be

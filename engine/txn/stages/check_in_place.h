@@ -65,7 +65,10 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule, const Ch
   constexpr int kRounds = 2;     // a lease may have to be renewed
   uint64_t observed = 0;
   Status status;
-  for (size_t i = 0; i < checked.all.size() && status.ok(); ++i) {
+  HeaderSnapshot first;
+  see_nothing_yet(first);
+  first.posted = Step::attempt(kPostRead);
+  for (size_t i = 0; i < checked.all.size(); ++i) {
     if (i % kPart == 0 && i > 0) port.end_round();
     if (i % kPart == 0 && context.is_cancelled()) return Status(Code::kCancelled);
     if (i + kAhead < checked.all.size()) {
@@ -75,18 +78,33 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule, const Ch
     auto&& access = checked.access(i);
     // Where it was read, or a node said that it is: within the region.
     const auto slot = port.find_within(access.header, sizeof(Header));
+    const Step begin = rule(access, nullptr, context.stamps);
+    if (begin.verdict == Verdict::kDone) continue;
+    const bool once = begin.verdict == Verdict::kTry && begin.verbs == kPostRead;
+    if (once && !port.lost(slot) && accepts_at_once(port, rule, context, slot, access, first))
+        [[likely]] {
+      observed = std::max(observed, std::max(first.post_read.wts, first.post_read.rts));
+      continue;
+    }
     InPlaceRounds rounds;
     End end = End::kLost;
     if (!port.lost(slot)) {
-      end = run_rounds<kRounds>(port, rule, context, slot, access, nullptr, 0, rounds);
+      const Step step = rule(access, nullptr, context.stamps);  // the same, and in memory only here
+      see_nothing_yet(rounds.seen);
+      if (once) {
+        rounds.seen.post_read = first.post_read;
+        end = judge_round<kRounds>(port, rule, context, step, slot, access, nullptr, 0, rounds);
+      } else {
+        end = go_rounds<kRounds>(port, rule, context, step, slot, access, nullptr, 0, rounds);
+      }
     }
-    if (end == End::kNothing) continue;
     if (end == End::kAccepted && !rounds.waiting) {
       static_cast<void>(rounds.accepted(observed));
       continue;
     }
     const InPlaceRounds begun = rounds;
     status = check_on(context, rule, access, begun, end);
+    if (!status.ok()) break;
   }
   context.engine.clock.observe(observed);
   port.end_round();
