@@ -30,8 +30,8 @@
 //
 // A Status of Code::kAborted (reason_of(status) says why), kUnavailable, kCancelled, kTimeout or
 // kNoSpace means that the transaction cannot go on: call abort(), then perhaps try again.
-// kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was; kWriteSetFull may come
-// in the midst of an operation: behind rollback_to() the transaction goes on, too.
+// kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was; kWriteSetFull may
+// come in the midst of an operation: behind rollback_to() the transaction goes on, too.
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
 // of the same (engine/txn/transaction/restart.h): it keeps its age where the protocol goes by age,

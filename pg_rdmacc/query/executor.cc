@@ -197,6 +197,7 @@ void check_uniqueness(const QueryDesc* query) {
 /* As ExecutorFinish would: behind that they have nothing left to do. */
 void run_modifying_ctes(const QueryDesc* query) {
   EState* state = query->estate;
+  CHECK(!state->es_finished);
   const MemoryContext previous = MemoryContextSwitchTo(state->es_query_cxt);
   state->es_direction = ForwardScanDirection;
   ListCell* cell;
