@@ -4,6 +4,7 @@
 #include "pg_rdmacc/relation/access_method.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -59,14 +60,21 @@ bool draws(Node* node, void* context) {
 
 bool (*walker(void))() { return reinterpret_cast<bool (*)()>(reinterpret_cast<void*>(draws)); }
 
-/* InvalidOid in a database whose extension does not have it (yet). The client's rights to the
- * schema do not matter, as for what stands in a plan. */
+/* InvalidOid in a database whose extension does not have it (yet), or where rights to it were given
+ * or taken: what a statement may do must not hang on that. Rights to the schema do not matter, as
+ * for what stands in a plan. */
 Oid function_named(const char* name, Oid argument) {
   const Oid schema = rdmacc_extension_schema();
   if (!OidIsValid(schema)) return InvalidOid;
   const oidvector* arguments = buildoidvector(&argument, OidIsValid(argument) ? 1 : 0);
-  return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
-                         PointerGetDatum(arguments), ObjectIdGetDatum(schema));
+  HeapTuple tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
+                                    PointerGetDatum(arguments), ObjectIdGetDatum(schema));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  bool anybody_may = true;
+  SysCacheGetAttr(PROCNAMEARGSNSP, tuple, Anum_pg_proc_proacl, &anybody_may);
+  const Oid function = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->oid;
+  ReleaseSysCache(tuple);
+  return anybody_may ? function : InvalidOid;
 }
 
 void replace_in_place(FuncExpr* call) {

@@ -13,6 +13,7 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -139,9 +140,24 @@ void rdmacc_note_draws_of(RdmaccSent* sent) {
   if (sent != nullptr) sent->draws_given = 0;
 }
 
-/* ---- The functions */
+/* ---- The functions, for the others: with the rights to those. As PostgreSQL does, once for each
+ * time that a plan is made ready. */
+
+namespace {
+
+void check_right(FunctionCallInfo call, Oid function) {
+  CHECK(call->flinfo != nullptr && OidIsValid(function));
+  static char has_right;
+  if (call->flinfo->fn_extra == &has_right) return;
+  const AclResult may = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
+  if (may != ACLCHECK_OK) aclcheck_error(may, OBJECT_FUNCTION, get_func_name(function));
+  call->flinfo->fn_extra = &has_right;
+}
+
+}  // namespace
 
 Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS) {
+  check_right(fcinfo, F_NEXTVAL);
   const Oid sequence = PG_GETARG_OID(0);
   PG_RETURN_INT64(number_of(sequence, [&] {
     return DatumGetInt64(DirectFunctionCall1(nextval_oid, ObjectIdGetDatum(sequence)));
@@ -149,6 +165,7 @@ Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS) {
 }
 
 Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
+  check_right(fcinfo, F_CURRVAL);
   note_that_it_tells_a_number();
   const Oid sequence = PG_GETARG_OID(0);
   int64 number = DatumGetInt64(DirectFunctionCall1(currval_oid, ObjectIdGetDatum(sequence)));
@@ -157,7 +174,7 @@ Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
 }
 
 Datum rdmacc_noted_lastval(PG_FUNCTION_ARGS) {
-  static_cast<void>(fcinfo);
+  check_right(fcinfo, F_LASTVAL);
   note_that_it_tells_a_number();
   int64 number = DatumGetInt64(DirectFunctionCall1(lastval, static_cast<Datum>(0)));
   if (may_come_again() && !rdmacc_last_number(&number)) raise_unknown_number();
@@ -171,7 +188,7 @@ Datum rdmacc_noted_identity(PG_FUNCTION_ARGS) {
 }
 
 Datum rdmacc_noted_uuid(PG_FUNCTION_ARGS) {
-  static_cast<void>(fcinfo);
+  check_right(fcinfo, F_GEN_RANDOM_UUID);
   auto* uuid = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t)));
   *uuid = drawn<pg_uuid_t>(F_GEN_RANDOM_UUID, InvalidOid, [] {
     return *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, static_cast<Datum>(0)));
@@ -180,14 +197,14 @@ Datum rdmacc_noted_uuid(PG_FUNCTION_ARGS) {
 }
 
 Datum rdmacc_noted_random(PG_FUNCTION_ARGS) {
-  static_cast<void>(fcinfo);
+  check_right(fcinfo, F_RANDOM);
   PG_RETURN_FLOAT8(drawn<float8>(F_RANDOM, InvalidOid, [] {
     return DatumGetFloat8(DirectFunctionCall1(drandom, static_cast<Datum>(0)));
   }));
 }
 
 Datum rdmacc_noted_clock(PG_FUNCTION_ARGS) {
-  static_cast<void>(fcinfo);
+  check_right(fcinfo, F_CLOCK_TIMESTAMP);
   PG_RETURN_TIMESTAMPTZ(drawn<TimestampTz>(F_CLOCK_TIMESTAMP, InvalidOid, [] {
     return DatumGetTimestampTz(DirectFunctionCall1(clock_timestamp, static_cast<Datum>(0)));
   }));

@@ -215,6 +215,35 @@ def copied(box):
     session.close()
 
 
+def rights_are_those_of_the_functions(box):
+    """Plans have the extension's functions in their place, which need the same rights and no others."""
+    box.psql("CREATE ROLE plain; CREATE TABLE with_identity (id int GENERATED ALWAYS AS IDENTITY, n serial) USING heap;"
+             "GRANT ALL ON with_identity TO plain; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO plain")
+    calls = {"nextval(regclass)": "nextval('numbers')", "random()": "random()", "lastval()": "lastval()",
+             "currval(regclass)": "currval('numbers')", "gen_random_uuid()": "gen_random_uuid()",
+             "clock_timestamp()": "clock_timestamp()"}
+    for function, call in calls.items():
+        session = Session(box)
+        session.run("SET ROLE plain;")
+        true("ERROR" not in session.run("SELECT nextval('numbers');"), "to begin with")
+        session.run(f"PREPARE p AS SELECT {call} IS NOT NULL;")
+        equal(session.run("EXECUTE p;"), "t", call)
+        box.psql(f"REVOKE EXECUTE ON FUNCTION {function} FROM public")
+        for sql in (f"SELECT {call};", "EXECUTE p;", f"BEGIN; SELECT {call}; ROLLBACK;"):
+            matches("42501: permission denied for function " + function.partition("(")[0],
+                    session.run(sql + " ROLLBACK;"), sql)
+        box.psql(f"GRANT EXECUTE ON FUNCTION {function} TO public")
+        equal(session.run("EXECUTE p;"), "t", call + " again")
+        session.close()
+    box.psql("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA rdmacc FROM public")
+    session = Session(box)
+    session.run("SET ROLE plain;")
+    equal(session.run("INSERT INTO with_identity DEFAULT VALUES RETURNING id, n;"), "1|1", "an identity column")
+    equal(session.run("BEGIN; SELECT random() < 1; ROLLBACK;"), "t", "a random number")
+    session.close()
+
+
 run(set_up, numbers_of_plans, arguments_of_utility_statements, functions_in_sql, another_way,
     rows_that_are_gone, nothing_is_told, before_the_block, statements_alone, discarded, copied,
+    rights_are_those_of_the_functions,
     settings={"rdmacc.nodes": 1, "rdmacc.durability": "memory"})
