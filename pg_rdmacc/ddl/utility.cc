@@ -13,10 +13,13 @@
 extern "C" {
 #include "access/tableam.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_func.h"
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
 }
@@ -104,6 +107,18 @@ void note_create_as(const CreateTableAsStmt* statement) {
   if (!is_ours(into->accessMethod)) rdmacc_note_foreign_write();
 }
 
+/* Which tables are ours is told by the access method that the extension makes. */
+void check_access_method(const CreateAmStmt* create) {
+  const Oid argument = INTERNALOID;
+  if (create->amtype != AMTYPE_TABLE ||
+      LookupFuncName(create->handler_name, 1, &argument, true) != rdmacc_handler()) {
+    return;
+  }
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("access method \"%s\" cannot have the handler of rdmacc", create->amname),
+                  errhint("Use the access method rdmacc.")));
+}
+
 void before(Node* statement) {
   switch (nodeTag(statement)) {
     case T_CopyStmt: /* which may fail where a function catches its error */
@@ -117,6 +132,9 @@ void before(Node* statement) {
     case T_AlterPublicationStmt:
       rdmacc_check_publication(statement);
       break;
+    case T_CreateAmStmt:
+      check_access_method(reinterpret_cast<const CreateAmStmt*>(statement));
+      break;
     default:
       break;
   }
@@ -129,6 +147,10 @@ void after(Node* statement) {
       break;
     case T_CreateTableAsStmt:
       note_create_as(reinterpret_cast<const CreateTableAsStmt*>(statement));
+      break;
+    case T_CreateStmt:
+    case T_AlterTableStmt:
+      rdmacc_check_if_published(statement);
       break;
     default:
       break;
@@ -215,7 +237,8 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
     rdmacc_check_template(reinterpret_cast<const CreatedbStmt*>(statement->utilityStmt));
   }
   /* Statements that commit by themselves may free their own tree. */
-  const bool looks_after = looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt);
+  const bool looks_after = looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt ||
+                                     tag == T_CreateStmt || tag == T_AlterTableStmt);
   const bool changes = changes_catalog(statement->utilityStmt);
   const char* imported = imported_snapshot(statement->utilityStmt);
   run(statement, text, read_only_tree, context, params, environment, destination, completion);

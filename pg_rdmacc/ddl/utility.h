@@ -15,7 +15,11 @@ void rdmacc_object_access_init(void);
 
 /* ---- Publications: changes of rdmacc rows are not in the write-ahead log. */
 
-/* CREATE PUBLICATION and ALTER PUBLICATION: 0A000 when a table of ours is named, a WARNING when
- * some are among all tables, or those of a schema. */
+/* CREATE PUBLICATION and ALTER PUBLICATION: 0A000 when a table of ours is named, or is a partition
+ * or child of one that is; a WARNING when some are among all tables, or those of a schema. */
 void rdmacc_check_publication(const Node* statement);
+
+/* Behind CREATE TABLE and ALTER TABLE: the same of a table that is ours by it, or a partition,
+ * where a publication names it or a table above it. */
+void rdmacc_check_if_published(const Node* statement);
 }

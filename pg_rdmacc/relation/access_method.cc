@@ -35,12 +35,17 @@ Oid rdmacc_access_method(void) {
   return known_access_method;
 }
 
-Oid rdmacc_extension_schema(void) {
+Oid rdmacc_handler(void) {
   HeapTuple tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(rdmacc_access_method()));
   if (!HeapTupleIsValid(tuple)) return InvalidOid;
   const Oid handler = reinterpret_cast<Form_pg_am>(GETSTRUCT(tuple))->amhandler;
   ReleaseSysCache(tuple);
-  return get_func_namespace(handler);
+  return handler;
+}
+
+Oid rdmacc_extension_schema(void) {
+  const Oid handler = rdmacc_handler();
+  return OidIsValid(handler) ? get_func_namespace(handler) : InvalidOid;
 }
 
 bool rdmacc_is_ours(Relation relation) {

@@ -15,6 +15,9 @@ bool rdmacc_relation_is_ours(Oid relation);
 /* OID of the access method in this database; InvalidOid without the extension. */
 Oid rdmacc_access_method(void);
 
+/* The function that CREATE ACCESS METHOD names; InvalidOid without the extension. */
+Oid rdmacc_handler(void);
+
 /* Of the extension's functions; InvalidOid without it. */
 Oid rdmacc_extension_schema(void);
 
