@@ -74,7 +74,11 @@ void read_accounts(const RdmaccNativeAccess* access, const Datum* customers, siz
   }
 }
 
-void write_account(const RdmaccNativeAccess* access, const Account* account) {
+void write_account(const RdmaccNativeAccess* access, Account* account) {
+  for (int column = kBalance; column <= kInflow; column++) {
+    Datum* value = &account->values[column];
+    *value = rdmacc_native_assigned(access, column, *value);
+  }
   rdmacc_native_update(access, account->key, account->values);
 }
 

@@ -7,6 +7,7 @@ extern "C" {
 #include "fmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 
 PGDLLEXPORT Datum rdmacc_ycsb_read(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_ycsb_read);
@@ -81,8 +82,8 @@ void write_field(const RdmaccNativeAccess* access, BridgeBytes key, const Datum*
                  int field) {
   Datum written[kColumnCount];
   memcpy(written, values, sizeof(written));
-  const int32 version = DatumGetInt32(values[kUpdates]) + 1;
-  written[kUpdates] = Int32GetDatum(version);
+  written[kUpdates] = DirectFunctionCall1(int4inc, values[kUpdates]);
+  const int32 version = DatumGetInt32(written[kUpdates]);
   written[field] = make_value(DatumGetInt32(values[0]), field, version, bytes_of(values[field]));
   rdmacc_native_update(access, key, written);
 }
