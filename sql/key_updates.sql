@@ -216,6 +216,14 @@ SELECT * FROM p ORDER BY id;
 DELETE FROM p;
 INSERT INTO p VALUES (1, 1, 1), (2, 1, 2);
 DROP TABLE c;
+-- Rows of another table, that the statement is in the midst of, can wait.
+CREATE TABLE met (id int PRIMARY KEY, n int) USING rdmacc;
+INSERT INTO met VALUES (1, 0), (2, 0);
+WITH moved AS (UPDATE p SET b = 3 - b RETURNING id)
+  INSERT INTO met SELECT id, 1 FROM moved ON CONFLICT (id) DO UPDATE SET n = met.n + 1;
+SELECT * FROM p JOIN met USING (id) ORDER BY id;
+DROP TABLE met;
+UPDATE p SET b = 3 - b;
 CREATE TABLE c (id int PRIMARY KEY, a int, b int, FOREIGN KEY (a, b) REFERENCES p (a, b)) USING rdmacc;
 INSERT INTO c VALUES (1, 1, 1);
 CREATE FUNCTION make_room() RETURNS trigger LANGUAGE plpgsql AS $$

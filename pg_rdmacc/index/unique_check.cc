@@ -7,6 +7,7 @@
 #include "pg_rdmacc/row/fetch.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -119,9 +120,9 @@ void forget(void) {
   later = NIL;
 }
 
-/* Those of the query that ends, or all of them: NULL. */
-void check_those_of(const QueryDesc* query) {
-  for (int i = 0; i < list_length(later); i++) {
+/* Those of the query that ends, or all of them: NULL; from the one of this number on. */
+void check_those_of(const QueryDesc* query, int from) {
+  for (int i = from; i < list_length(later); i++) {
     auto* wanted = static_cast<LaterCheck*>(list_nth(later, i));
     if (wanted->relation == InvalidOid) continue; /* done */
     if (query != nullptr && wanted->query != query) continue;
@@ -206,8 +207,15 @@ void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, B
 
 void rdmacc_check_unique(const QueryDesc* query) {
   if (later == NIL) return;
-  check_those_of(query);
+  check_those_of(query, 0);
   if (all_done()) forget();
+}
+
+int rdmacc_unique_checks_noted(void) { return list_length(later); }
+
+void rdmacc_check_noted_since(int noted) {
+  CHECK(noted >= 0);
+  check_those_of(rdmacc_running_query(), noted);
 }
 
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,

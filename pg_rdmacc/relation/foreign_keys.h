@@ -15,10 +15,10 @@ bool rdmacc_others_refer_to(Relation relation);
 /* Do rdmacc tables refer to rows of this table of another kind? */
 bool rdmacc_own_refer_to(Relation relation);
 
-/* Do rows that refer to this rdmacc table follow when columns of a key change (ON UPDATE CASCADE,
- * SET NULL, SET DEFAULT)? They do so row by row: those that have followed one row to its new key
- * would follow the row that leaves it, too, so that no two rows may have one key even for a moment.
- */
+/* Do rows that refer to this rdmacc table, by its primary key or unique columns, follow when these
+ * change (ON UPDATE CASCADE, SET NULL, SET DEFAULT)? They do so row by row: those that have
+ * followed one row to its new values would follow the row that leaves these, too, so that no two
+ * rows may have the same even for a moment. */
 bool rdmacc_children_follow(Relation relation);
 
 /* Do tables of both kinds take part? A partitioned table without partitions is of neither. */

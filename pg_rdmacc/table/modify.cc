@@ -247,6 +247,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   check_handle(rel, &handle, &table);
   const bool in_conflict = rdmacc_handle_is_of_conflict(&handle);
   if (in_conflict) rdmacc_refuse_taken_key(handle.table, handle.key, cid);
+  const int noted = rdmacc_unique_checks_noted();
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
   if (rdmacc_same_bytes(key, handle.key)) {
@@ -268,9 +269,9 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   rdmacc_note_updated(rel, key);
   name_written_row(rel, &table, key, cid, slot, in_conflict);
   MemoryContextSwitchTo(previous);
-  /* Whether other columns are unique shows when the statement ends, but where something follows the
-   * row at once, or its next row goes by what is there. */
-  if (in_conflict || rdmacc_children_follow(rel)) rdmacc_check_unique(rdmacc_running_query());
+  /* Whether its other columns are unique shows when the statement ends, but where something follows
+   * the row at once, or the next row goes by what is there. */
+  if (in_conflict || rdmacc_children_follow(rel)) rdmacc_check_noted_since(noted);
   pgstat_count_heap_update(rel, false);
   return TM_Ok;
 }
