@@ -77,14 +77,16 @@ Oid function_named(const char* name, Oid argument) {
   return anybody_may ? function : InvalidOid;
 }
 
-void replace_in_place(FuncExpr* call) {
+/* The extension's function, that stands there now; InvalidOid: the call is as it was. */
+Oid replace_in_place(FuncExpr* call) {
   const char* name = replacement_of(call->funcid);
-  if (name == nullptr) return;
+  if (name == nullptr) return InvalidOid;
   const bool of_sequence = call->funcid == F_NEXTVAL || call->funcid == F_CURRVAL;
   const Oid function = function_named(name, of_sequence ? REGCLASSOID : InvalidOid);
-  if (!OidIsValid(function)) return;
+  if (!OidIsValid(function)) return InvalidOid;
   CHECK(list_length(call->args) == (of_sequence ? 1 : 0));
   call->funcid = function;
+  return function;
 }
 
 /* Of identity columns, with the type of the column. */
@@ -116,11 +118,22 @@ Node* replace(Node* node, void* context) {
   return copy;
 }
 
+void depend_on(PlannedStmt* statement, Oid function) {
+  PlanInvalItem* item = makeNode(PlanInvalItem);
+  item->cacheId = PROCOID;
+  item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
+  statement->invalItems = lappend(statement->invalItems, item);
+}
+
 Node* (*mutator(void))() { return reinterpret_cast<Node* (*)()>(reinterpret_cast<void*>(replace)); }
 
+/* `context`: the PlannedStmt, which is made anew when rights to the function change. */
 bool visit(Node* node, void* context) {
   if (node == nullptr) return false;
-  if (IsA(node, FuncExpr)) replace_in_place(reinterpret_cast<FuncExpr*>(node));
+  if (IsA(node, FuncExpr)) {
+    const Oid function = replace_in_place(reinterpret_cast<FuncExpr*>(node));
+    if (OidIsValid(function)) depend_on(static_cast<PlannedStmt*>(context), function);
+  }
   return expression_tree_walker(node, walker_in_place(), context);
 }
 
@@ -128,31 +141,37 @@ bool (*walker_in_place(void))() {
   return reinterpret_cast<bool (*)()>(reinterpret_cast<void*>(visit));
 }
 
-void visit_list(List* expressions) { visit(reinterpret_cast<Node*>(expressions), nullptr); }
+void visit_list(PlannedStmt* statement, List* expressions) {
+  visit(reinterpret_cast<Node*>(expressions), statement);
+}
 
 /* Where values of rows are computed. (Calls elsewhere end a block's journal: lasting_effects.h.) */
-void visit_plan(Plan* plan) {
+void visit_plan(PlannedStmt* statement, Plan* plan) {
   if (plan == nullptr) return;
-  visit_list(plan->targetlist);
-  visit_list(plan->qual);
+  visit_list(statement, plan->targetlist);
+  visit_list(statement, plan->qual);
   if (IsA(plan, ModifyTable)) {
     const auto* modify = reinterpret_cast<const ModifyTable*>(plan);
-    visit_list(modify->returningLists);
-    visit_list(modify->onConflictSet);
-    visit_list(modify->mergeActionLists);
+    visit_list(statement, modify->returningLists);
+    visit_list(statement, modify->onConflictSet);
+    visit_list(statement, modify->mergeActionLists);
   }
-  if (IsA(plan, ValuesScan)) visit_list(reinterpret_cast<ValuesScan*>(plan)->values_lists);
-  if (IsA(plan, SubqueryScan)) visit_plan(reinterpret_cast<SubqueryScan*>(plan)->subplan);
-  visit_plan(outerPlan(plan));
-  visit_plan(innerPlan(plan));
+  if (IsA(plan, ValuesScan)) {
+    visit_list(statement, reinterpret_cast<ValuesScan*>(plan)->values_lists);
+  }
+  if (IsA(plan, SubqueryScan)) {
+    visit_plan(statement, reinterpret_cast<SubqueryScan*>(plan)->subplan);
+  }
+  visit_plan(statement, outerPlan(plan));
+  visit_plan(statement, innerPlan(plan));
 }
 
 /* What the planner has put in the place of functions in SQL. */
 void replace_in_plan(PlannedStmt* statement) {
   CHECK(statement->commandType != CMD_UTILITY && statement->planTree != nullptr);
-  visit_plan(statement->planTree);
+  visit_plan(statement, statement->planTree);
   ListCell* cell;
-  foreach (cell, statement->subplans) visit_plan(static_cast<Plan*>(lfirst(cell)));
+  foreach (cell, statement->subplans) visit_plan(statement, static_cast<Plan*>(lfirst(cell)));
 }
 
 /* Whether the statement is one of a block or not: its plan may be used in one later. */

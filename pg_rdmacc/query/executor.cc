@@ -198,6 +198,8 @@ void check_uniqueness(const QueryDesc* query) {
 void run_modifying_ctes(const QueryDesc* query) {
   EState* state = query->estate;
   CHECK(!state->es_finished);
+  if (state->es_auxmodifytables == NIL) return;
+  if (query->totaltime != nullptr) InstrStartNode(query->totaltime);
   const MemoryContext previous = MemoryContextSwitchTo(state->es_query_cxt);
   state->es_direction = ForwardScanDirection;
   ListCell* cell;
@@ -209,6 +211,7 @@ void run_modifying_ctes(const QueryDesc* query) {
     } while (!TupIsNull(slot));
   }
   MemoryContextSwitchTo(previous);
+  if (query->totaltime != nullptr) InstrStopNode(query->totaltime, 0);
 }
 
 void finish(QueryDesc* query) {
