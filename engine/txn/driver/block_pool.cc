@@ -113,7 +113,7 @@ uint32_t BlockPool::most_of(uint32_t unit_bytes) {
 }
 
 void BlockPool::give_back_beyond(bool all, VerbCounters& counters) {
-  CHECK(all || own_ == nullptr);  // transactions have coordinators
+  CHECK(all || own_ == nullptr);  // a node's own thread runs no transactions
   std::vector<StorageClient::FreeRequest> freed;
   for (Stock& known : stocks_) {
     Stock& stock = stock_of(known.node, known.unit_bytes);

@@ -146,7 +146,7 @@ template <int kRounds, typename Port, typename RuleType>
   return End::kOpen;
 }
 
-// A rule looks at nothing else before a verb has filled it.
+// Of what verbs fill, a rule looks at these words before one has.
 [[gnu::always_inline]] inline void see_nothing_yet(HeaderSnapshot& seen) {
   seen.pre_read.wts = seen.pre_read.rts = seen.pre_read.sundial = 0;
   seen.cas_seen = 0;

@@ -89,7 +89,7 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule, const Ch
     InPlaceRounds rounds;
     End end = End::kLost;
     if (!port.lost(slot)) {
-      const Step step = rule(access, nullptr, context.stamps);  // the same, and in memory only here
+      const Step step = rule(access, nullptr, context.stamps);  // again: `begin` is in registers
       see_nothing_yet(rounds.seen);
       if (once) {
         rounds.seen.post_read = first.post_read;

@@ -172,7 +172,9 @@ void Transaction::release_locks(StageContext& stage) {
   while (lock_state_unknown_ && !release_everywhere(stage).ok() && wait_on()) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
-  if (in_place) lock_state_unknown_ = true;  // of what is still noted
+  bool left = false;
+  for (const Access& access : accesses_) left = left || access.to_give_back();
+  if (in_place && left) lock_state_unknown_ = true;
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
     if (!access.to_give_back()) continue;
