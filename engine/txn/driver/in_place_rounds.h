@@ -67,27 +67,14 @@ struct InPlaceRounds {
   }
 };
 
-// What the rule says to what it has asked for, and the rounds that follow, kRounds with this one.
-template <int kRounds, typename Port, typename RuleType>
-[[gnu::always_inline]] inline InPlaceRounds::End judge_round(
-    Port& port, const RuleType& rule, const StageContext& context, const Step step,
-    const typename Port::Place& slot, Access& access, std::byte* record, uint32_t record_bytes,
-    InPlaceRounds& rounds);
-
-// Carries out these rounds, kRounds at most, from `step` on. All that they see is in variables
-// of a caller into which they are compiled, for its rule and port: nothing else has their address,
-// so that most of them live in registers. `record`: where the newest record goes.
-template <int kRounds, typename Port, typename RuleType>
-[[gnu::always_inline]] inline InPlaceRounds::End go_rounds(
-    Port& port, const RuleType& rule, const StageContext& context, const Step step,
-    const typename Port::Place& slot, Access& access, std::byte* record, uint32_t record_bytes,
-    InPlaceRounds& rounds) {
-  using End = InPlaceRounds::End;
-  HeaderSnapshot& seen = rounds.seen;
-  if ((step.verbs & ~InPlaceRounds::kVerbs) != 0) {
-    rounds.next = step;
-    return End::kOpen;
-  }
+// Carries out what a rule asks for, once. False: it asks for other verbs. `record`: where the
+// newest record goes.
+template <typename Port>
+[[gnu::always_inline]] inline bool carry_out_step(Port& port, const Step& step,
+                                                  const typename Port::Place& slot,
+                                                  std::byte* record, uint32_t record_bytes,
+                                                  HeaderSnapshot& seen) {
+  if ((step.verbs & ~InPlaceRounds::kVerbs) != 0) return false;
   if ((step.verbs & kCas) != 0) {
     seen.cas_seen = port.compare_swap(slot, step.word, step.expected, step.desired);
   }
@@ -100,12 +87,12 @@ template <int kRounds, typename Port, typename RuleType>
   if ((step.verbs & kPostRead) != 0) {
     port.read_line(slot, &seen.post_read, WordOrder::kDescending);
   }
-  return judge_round<kRounds>(port, rule, context, step, slot, access, record, record_bytes,
-                              rounds);
+  return true;
 }
 
+// What the rule says to what `step` has seen, and the rounds that follow, kRounds with this one.
 template <int kRounds, typename Port, typename RuleType>
-[[gnu::always_inline]] inline InPlaceRounds::End judge_round(
+[[gnu::always_inline]] inline InPlaceRounds::End judge_step(
     Port& port, const RuleType& rule, const StageContext& context, const Step step,
     const typename Port::Place& slot, Access& access, std::byte* record, uint32_t record_bytes,
     InPlaceRounds& rounds) {
@@ -137,13 +124,29 @@ template <int kRounds, typename Port, typename RuleType>
     return End::kAccepted;
   }
   if constexpr (kRounds > 1) {
-    if (after.verdict == Verdict::kTry) {
-      return go_rounds<kRounds - 1>(port, rule, context, after, slot, access, record, record_bytes,
-                                    rounds);
+    if (after.verdict == Verdict::kTry &&
+        carry_out_step(port, after, slot, record, record_bytes, seen)) {
+      return judge_step<kRounds - 1>(port, rule, context, after, slot, access, record, record_bytes,
+                                     rounds);
     }
   }
   rounds.next = after;
   return End::kOpen;
+}
+
+// Carries out these rounds, kRounds at most, from `step` on. All that they see is in variables
+// of a caller into which they are compiled, for its rule and port: nothing else has their address,
+// so that most of them live in registers.
+template <int kRounds, typename Port, typename RuleType>
+[[gnu::always_inline]] inline InPlaceRounds::End go_rounds(
+    Port& port, const RuleType& rule, const StageContext& context, const Step step,
+    const typename Port::Place& slot, Access& access, std::byte* record, uint32_t record_bytes,
+    InPlaceRounds& rounds) {
+  if (!carry_out_step(port, step, slot, record, record_bytes, rounds.seen)) {
+    rounds.next = step;
+    return InPlaceRounds::End::kOpen;
+  }
+  return judge_step<kRounds>(port, rule, context, step, slot, access, record, record_bytes, rounds);
 }
 
 // Of what verbs fill, a rule looks at these words before one has.
@@ -160,19 +163,6 @@ template <int kRounds, typename Port, typename RuleType>
   const Step step = rule(access, nullptr, context.stamps);
   if (step.verdict == Verdict::kDone) return InPlaceRounds::End::kNothing;
   return go_rounds<kRounds>(port, rule, context, step, slot, access, record, record_bytes, rounds);
-}
-
-// Where one READ of the header is all that the rule wants, and nothing else has been seen. False:
-// `seen` has it, for judge_round() to say what follows.
-template <typename Port, typename RuleType>
-[[gnu::always_inline]] inline bool accepts_at_once(Port& port, const RuleType& rule,
-                                                   const StageContext& context,
-                                                   const typename Port::Place& slot,
-                                                   const Access& access, HeaderSnapshot& seen) {
-  DCHECK(seen.posted.verbs == kPostRead);
-  port.read_line(slot, &seen.post_read, WordOrder::kDescending);
-  return !port.failed() && same_identity(access, seen.post_read) &&
-         rule(access, &seen, context.stamps).verdict == Verdict::kDone;
 }
 
 // There is no registered memory to go on with. A waiter word that may have been left has to be

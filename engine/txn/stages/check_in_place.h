@@ -57,6 +57,19 @@ struct ReadsToCheck {
   Access access(size_t i) const { return all[i].access(table); }
 };
 
+// Where one READ of the header is all that the rule wants, and nothing else has been seen. False:
+// `seen` has it, for judge_step() to say what follows.
+template <typename Port, typename RuleType>
+[[gnu::always_inline]] inline bool accepts_at_once(Port& port, const RuleType& rule,
+                                                   const StageContext& context,
+                                                   const typename Port::Place& slot,
+                                                   const Access& access, HeaderSnapshot& seen) {
+  DCHECK(seen.posted.verbs == kPostRead);
+  port.read_line(slot, &seen.post_read, WordOrder::kDescending);
+  return !port.failed() && same_identity(access, seen.post_read) &&
+         rule(access, &seen, context.stamps).verdict == Verdict::kDone;
+}
+
 template <typename Port, typename RuleType, typename Checked>
 Status check_in_place(Port& port, StageContext& context, RuleType rule, const Checked& checked) {
   using End = InPlaceRounds::End;
@@ -93,7 +106,7 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule, const Ch
       see_nothing_yet(rounds.seen);
       if (once) {
         rounds.seen.post_read = first.post_read;
-        end = judge_round<kRounds>(port, rule, context, step, slot, access, nullptr, 0, rounds);
+        end = judge_step<kRounds>(port, rule, context, step, slot, access, nullptr, 0, rounds);
       } else {
         end = go_rounds<kRounds>(port, rule, context, step, slot, access, nullptr, 0, rounds);
       }

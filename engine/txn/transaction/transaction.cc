@@ -178,7 +178,7 @@ namespace {
 
 [[gnu::cold]] Status too_much_written(uint64_t bytes_max) {
   return Status(Code::kWriteSetFull, "the transaction's write set is larger than " +
-                                    std::to_string(bytes_max) + " bytes");
+                                         std::to_string(bytes_max) + " bytes");
 }
 
 }  // namespace

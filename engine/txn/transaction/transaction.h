@@ -297,6 +297,7 @@ class Transaction final : public RowSource {
   Status end_at_owner(StageContext& stage);
   void install_record(StageContext& stage);
   bool commit_and_release(StageContext& stage, Status& status);
+  bool holds_locks() const;  // or what else has to be given back
   void release_locks(StageContext& stage);
   bool release_in_place(StageContext& stage);
   void void_log();
