@@ -137,6 +137,7 @@ void rdmacc_back_off(int lost, int losses_max) {
   if (asks_for_exclusive_gate(lost, losses_max)) rdmacc_ask_for_exclusive_gate();
   const double longest =
       Min(kBackOffUs * static_cast<double>(1 << Min(lost - 1, 16)), kBackOffUsMax);
+  if (lost == 1) rdmacc_begin_to_lose();
   if (lost > kShortConflicts) rdmacc_let_holder_pass(lost);
   pg_usleep(static_cast<long>(pg_prng_double(&pg_global_prng_state) * longest));
   CHECK_FOR_INTERRUPTS();

@@ -25,10 +25,9 @@ constexpr long kUnknownMsMax = 500;
 
 /* What the last attempt has lost for, when it has; invalid: nothing that can be waited for. */
 VirtualTransactionId lost_to = RDMACC_NO_SESSION;
-int lost_before = 0; /* by the statement or block that has lost last */
-TimestampTz losing_since = 0;
-uint64 waits;         /* of this session, for any holder */
-bool lost_to_unknown; /* a lock, and no session of this server is known to hold it */
+TimestampTz losing_since; /* of the statement or block that has lost last */
+uint64 waits;             /* of this session, for any holder */
+bool lost_to_unknown;     /* a lock, and no session of this server is known to hold it */
 bool lost_to_sharers; /* perhaps, since the last commit: a lock without a name, and others share */
 
 /* The transaction that the worker's session is in; invalid when it is no other session of this
@@ -157,14 +156,13 @@ void rdmacc_note_holder(bool held_by_another) {
   if (nameless && rdmacc_others_share_rows()) lost_to_sharers = true;
 }
 
+void rdmacc_begin_to_lose(void) { losing_since = GetCurrentTimestamp(); }
+
 /* The session may be in its next transaction by now: what is waited for holds nothing that this one
  * knows of, and so no more than a while. A holder that is not known is met by chance, mostly, and
  * the first losses are not worth a wait; one that is met again and again holds for long. */
 void rdmacc_let_holder_pass(int lost) {
   const VirtualTransactionId session = lost_to;
-  const bool again = lost_before > 0 && lost > lost_before;
-  lost_before = lost;
-  if (!again) losing_since = GetCurrentTimestamp();
   const bool known = VirtualTransactionIdIsValid(session);
   SetInvalidVirtualTransactionId(lost_to);
   if (!known && lost_to_unknown && lost > kLossesToUnknown) {

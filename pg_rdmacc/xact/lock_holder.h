@@ -41,8 +41,10 @@ uint64 rdmacc_waits_for_holders(void);
 
 /* A command has failed, perhaps for a lock of another transaction: whose, for the next attempt. */
 void rdmacc_note_holder(bool held_by_another);
-/* Before that begins to run, for which the block or statement has lost so often: until the holder's
- * transaction has ended, or for a second. */
+/* A statement or block has lost for the first time: lock_timeout counts from here. */
+void rdmacc_begin_to_lose(void);
+/* Before the next attempt begins to run, after so many losses: until the holder's transaction has
+ * ended, or for a second. */
 void rdmacc_let_holder_pass(int lost);
 
 extern const RdmaccTransactionPart rdmacc_lock_holder_part;
