@@ -31,7 +31,8 @@ struct LaterCheck {
   BridgeBytes columns;
 };
 
-List* later; /* of LaterCheck */
+List* later;      /* of LaterCheck */
+uint64 forgotten; /* so many were in lists before */
 MemoryContext memory;
 
 BridgeBytes copy_bytes(BridgeBytes bytes) {
@@ -117,6 +118,7 @@ void check(const LaterCheck* wanted) {
 void forget(void) {
   if (memory != nullptr) MemoryContextDelete(memory);
   memory = nullptr;
+  forgotten += static_cast<uint64>(list_length(later));
   later = NIL;
 }
 
@@ -211,11 +213,15 @@ void rdmacc_check_unique(const QueryDesc* query) {
   if (all_done()) forget();
 }
 
-int rdmacc_unique_checks_noted(void) { return list_length(later); }
+uint64 rdmacc_unique_checks_noted(void) {
+  return forgotten + static_cast<uint64>(list_length(later));
+}
 
-void rdmacc_check_noted_since(int noted) {
-  CHECK(noted >= 0);
-  check_those_of(rdmacc_running_query(), noted);
+/* A function in an index may have run queries, with whose end all that was noted was forgotten. */
+void rdmacc_check_noted_since(uint64 noted) {
+  CHECK(noted <= rdmacc_unique_checks_noted());
+  const uint64 from = Max(noted, forgotten) - forgotten;
+  check_those_of(rdmacc_running_query(), static_cast<int>(from));
 }
 
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,

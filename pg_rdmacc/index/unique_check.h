@@ -29,10 +29,10 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
 /* What was left for the end of that query; NULL: everything, as COMMIT does. */
 void rdmacc_check_unique(const QueryDesc* query);
 
-/* What the running query has left since there were so many of them: of one row that it has written
- * meanwhile, which is not to wait. */
-int rdmacc_unique_checks_noted(void);
-void rdmacc_check_noted_since(int noted);
+/* How many were left for later in this session; and to look at those of the running query at once
+ * that were left since then, of one row, which is not to wait. */
+uint64 rdmacc_unique_checks_noted(void);
+void rdmacc_check_noted_since(uint64 noted);
 
 extern const RdmaccTransactionPart rdmacc_unique_checks_part;
 }

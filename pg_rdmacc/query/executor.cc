@@ -230,7 +230,7 @@ void finish(QueryDesc* query) {
     } else {
       standard_ExecutorFinish(query);
     }
-    check_uniqueness(query);
+    check_uniqueness(query); /* of what triggers have written without a query of their own */
   }
   PG_CATCH();
   { leave_with_error(&frame, context); }

@@ -247,7 +247,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   check_handle(rel, &handle, &table);
   const bool in_conflict = rdmacc_handle_is_of_conflict(&handle);
   if (in_conflict) rdmacc_refuse_taken_key(handle.table, handle.key, cid);
-  const int noted = rdmacc_unique_checks_noted();
+  const uint64 noted = rdmacc_unique_checks_noted();
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
   if (rdmacc_same_bytes(key, handle.key)) {
