@@ -70,7 +70,7 @@ bool is_published(Oid table) {
   return false;
 }
 
-/* That has just got partitions or its access method, or was attached. */
+/* That was just made, attached, or given its access method. */
 void check_changed_table(const RangeVar* name) {
   const Oid table = RangeVarGetRelid(name, NoLock, true);
   if (!OidIsValid(table)) return;
@@ -121,10 +121,13 @@ void rdmacc_check_if_published(const Node* statement) {
   const auto* alter = reinterpret_cast<const AlterTableStmt*>(statement);
   ListCell* cell;
   foreach (cell, alter->cmds) {
-    const AlterTableType change = static_cast<const AlterTableCmd*>(lfirst(cell))->subtype;
-    if (change != AT_SetAccessMethod && change != AT_AttachPartition) continue;
-    CommandCounterIncrement();
-    check_changed_table(alter->relation);
-    return;
+    const auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
+    if (command->subtype == AT_SetAccessMethod) {
+      CommandCounterIncrement();
+      check_changed_table(alter->relation);
+    } else if (command->subtype == AT_AttachPartition) {
+      CommandCounterIncrement();
+      check_changed_table(reinterpret_cast<const PartitionCmd*>(command->def)->name);
+    }
   }
 }

@@ -19,7 +19,7 @@ void rdmacc_object_access_init(void);
  * or child of one that is; a WARNING when some are among all tables, or those of a schema. */
 void rdmacc_check_publication(const Node* statement);
 
-/* Behind CREATE TABLE and ALTER TABLE: the same of a table that is ours by it, or a partition,
- * where a publication names it or a table above it. */
+/* Behind CREATE TABLE and ALTER TABLE: 0A000 when a table that it has made, attached or converted
+ * is ours, or has partitions that are, and a publication names it or a table above it. */
 void rdmacc_check_if_published(const Node* statement);
 }
