@@ -64,7 +64,7 @@ def tables_that_come_and_go_leave_little(box):
         took.append(int(session.run(known)) - before)
     session.close()
     print(f"# of 150 tables a session keeps {took} bytes")
-    true(min(took[1:]) < 150 * 1000, f"of 150 tables the session keeps {took} bytes")
+    true(sum(took[1:]) < 450 * 500, f"of 150 tables the session keeps {took} bytes")
 
 
 def a_row_takes_little_more_than_its_bytes(box):
@@ -133,8 +133,8 @@ def waits_for_memory(box, name, statements, gone_rows, rows):
         writer.send(statements)
         # However long the machine takes to give the memory back, the writer looks for it afterwards.
         stands = stop_while_it_waits(box, pid)
-        full = bytes_of(box, "used_bytes")
         try:
+            full = bytes_of(box, "used_bytes")
             reader.run("COMMIT;")
             if stands:
                 eventually(lambda: bytes_of(box, "used_bytes") < full - 50 * MB, f"{name}: memory comes back")
@@ -142,6 +142,7 @@ def waits_for_memory(box, name, statements, gone_rows, rows):
             os.kill(pid, signal.SIGCONT)
         said = writer.result()
         if not stands:
+            true(said == "" or "53200" in said, f"{name}: {said}")
             writer.run("ROLLBACK;")
         else:
             equal(said, "", name)
